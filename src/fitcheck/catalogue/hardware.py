@@ -1,0 +1,144 @@
+"""Devices, the clusters people make of them, and the engines that run on them."""
+
+# Annotations are evaluated as they stand (no `from __future__ import annotations`): pydantic would compile each text again at start-up.
+
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fitcheck.catalogue.provenance import BytesFigure, Cited, DayOrMonth, NumberFigure, Record, Source
+
+Chip = Literal["nvidia", "amd", "apple", "intel"]
+"""Whose accelerator it is, which decides the engines that run on it."""
+
+Fraction = Annotated[Decimal, Field(gt=0, le=1)]
+
+
+class UsableShare(Cited):
+    """What share of visible memory an engine takes on this device when people run it (`gpu_memory_utilization` and its kin)."""
+
+    engine: str
+    fraction: Fraction
+
+
+class Overhead(BytesFigure):
+    """What an engine holds besides weights and state: context, collectives, graphs, activation peak. `low` and `high` were seen."""
+
+    engine: str
+    low: BytesFigure | None = None
+    high: BytesFigure | None = None
+
+
+class Memory(Record):
+    """A device's memory, kept apart: what is sold, what software sees, what has been free at boot.
+
+    Where machines differ, `visible` holds the figure used first and the others after it.
+    """
+
+    sold: BytesFigure
+    visible: tuple[BytesFigure, ...] = Field(min_length=1)
+    free_at_boot: tuple[BytesFigure, ...] = ()
+    reclaimable: BytesFigure | None = None
+    unified: bool = False
+    bandwidth_bytes_per_s: NumberFigure | None = None
+
+
+class Power(NumberFigure):
+    """Watts at the wall unless `scope` says otherwise, in the state that `condition` words."""
+
+    state: Literal["idle", "busy", "limit"]
+    scope: Literal["wall", "device", "adapter"] = "wall"
+    condition: str | None = None
+
+
+class Price(Cited):
+    """A dated price. `until` is exclusive; a price without it holds until the next of the same `kind` and currency."""
+
+    amount: Annotated[Decimal, Field(ge=0)]
+    currency: str = "USD"
+    kind: Literal["announced", "list", "street", "rental_per_hour"] = "list"
+    since: DayOrMonth = Field(alias="from")
+    until: DayOrMonth | None = None
+    seller: str | None = None
+
+
+class Link(Cited):
+    """How devices of this sort are joined: nominal and measured bytes per second, one direction."""
+
+    name: str
+    bytes_per_s: Annotated[int, Field(gt=0)]
+    measured_bytes_per_s: Annotated[int, Field(gt=0)] | None = None
+
+
+class Device(Record):
+    """One accelerator or unified-memory machine.
+
+    `variant_of` names the device whose machine this is under another badge: fields left out here are that device's.
+    """
+
+    kind: Literal["device"]
+    id: str
+    name: str
+    maker: str
+    chip: Chip
+    aliases: tuple[str, ...] = ()
+    variant_of: str | None = None
+    memory: Memory
+    usable: tuple[UsableShare, ...] = ()
+    overhead: tuple[Overhead, ...] = ()
+    power: tuple[Power, ...] = ()
+    prices: tuple[Price, ...] = ()
+    link: Link | None = None
+    sources: dict[str, Source]
+    note: str | None = None
+
+    @property
+    def platform(self) -> str:
+        """The id under which recipes count for this device: its own, or that of the machine it is a variant of."""
+        return self.variant_of or self.id
+
+
+class Cluster(Record):
+    """A named cluster: how many of which device, and what joins them."""
+
+    kind: Literal["cluster"]
+    id: str
+    name: str
+    aliases: tuple[str, ...] = ()
+    device: str
+    count: Annotated[int, Field(ge=1)]
+    joined_by: str
+    default: bool = False
+    link: Link | None = None
+    extras: tuple[Price, ...] = ()
+    power: tuple[Power, ...] = ()
+    sources: dict[str, Source]
+    note: str | None = None
+
+
+class EngineDefault(Cited):
+    """What the engine takes of visible memory on a device with no figure of its own."""
+
+    fraction: Fraction
+
+
+class Engine(Record):
+    """An inference engine: which checkpoint formats it serves, and its defaults where a device says nothing.
+
+    `formats` is in order of how usual the engine is for the format: the first engine that lists a format serves it by default.
+    """
+
+    kind: Literal["engine"]
+    id: str
+    name: str
+    aliases: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+    chips: tuple[Chip, ...] = Field(min_length=1)
+    preference: int
+    split: Literal["tensor", "pipeline"] = "tensor"
+    ngram_placement: Literal["gpu", "nvme"] = "gpu"
+    usable: EngineDefault | None = None
+    overhead: Overhead | None = None
+    sources: dict[str, Source]
+    note: str | None = None

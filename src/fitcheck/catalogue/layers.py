@@ -1,0 +1,108 @@
+"""Layer groups: layers of one kind that keep the same state.
+
+A group says what the architecture keeps, in elements; `fitcheck.fit.state` turns that into bytes. What a config does not settle is
+left out, never guessed.
+"""
+
+# Annotations are evaluated as they stand (no `from __future__ import annotations`): pydantic would compile each text again at start-up.
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fitcheck.catalogue.provenance import Record
+
+Positive = Annotated[int, Field(gt=0)]
+
+
+class Attention(Record):
+    """Full attention (MHA, GQA, MQA): every token keeps a key and a value per KV head, in every layer."""
+
+    kind: Literal["attention"]
+    layers: Positive
+    kv_heads: Positive
+    k_dim: Positive
+    v_dim: Positive
+
+
+class Sliding(Record):
+    """Sliding-window attention: as `attention`, but only the last `window_tokens` are kept."""
+
+    kind: Literal["sliding"]
+    layers: Positive
+    kv_heads: Positive
+    k_dim: Positive
+    v_dim: Positive
+    window_tokens: Positive
+
+
+class Latent(Record):
+    """Latent attention (MLA): one compressed vector per token and layer, shared by all heads, whole on every tensor-parallel rank."""
+
+    kind: Literal["latent"]
+    layers: Positive
+    latent_dim: Positive
+    rope_dim: Annotated[int, Field(ge=0)]
+
+
+class Indexer(Record):
+    """Index keys of sparse attention (DSA): one key for every `pool_tokens` tokens.
+
+    `bytes_per_key` is what engines store whatever the KV dtype: 128 FP8 elements and one FP32 scale are 132. `fp4_bytes_per_key` takes
+    its place where the cache is in a 4-bit dtype and the engine then keeps 4-bit keys (64 + 4 bytes).
+    """
+
+    kind: Literal["indexer"]
+    layers: Positive
+    bytes_per_key: Positive
+    fp4_bytes_per_key: Positive | None = None
+    pool_tokens: Positive = 1
+
+
+class Compressed(Record):
+    """Compressed attention (DeepSeek V4, V4.1): one record for every `ratio` tokens in each layer that owns a cache.
+
+    `layers` counts the layers that write a cache; layers that read another's cache keep nothing. Records have a layout of their own,
+    so the size depends on the KV dtype by name: `record_bytes` maps `fp8` or `fp4` to bytes.
+    """
+
+    kind: Literal["compressed"]
+    layers: Positive
+    ratio: Positive
+    record_bytes: dict[str, Positive]
+
+
+class CompressedWindow(Record):
+    """The window of recent uncompressed records that every compressed-attention layer keeps beside its compressed cache."""
+
+    kind: Literal["compressed_window"]
+    layers: Positive
+    window_tokens: Positive
+    record_bytes: dict[str, Positive]
+
+
+class Recurrent(Record):
+    """Linear attention and state-space layers (KDA, gated delta net, Mamba-2): a state of fixed size per sequence.
+
+    `state_elements` are kept in `state_dtype_bytes` each (engines keep the recurrent state in FP32 unless told otherwise),
+    `conv_elements`, the convolution's tail, in the model's 16-bit dtype. Both are per layer and are divided by tensor parallelism.
+    """
+
+    kind: Literal["recurrent"]
+    layers: Positive
+    state_elements: Positive
+    state_dtype_bytes: Positive = 4
+    conv_elements: Annotated[int, Field(ge=0)] = 0
+    conv_dtype_bytes: Positive = 2
+
+
+class Stateless(Record):
+    """Layers that keep nothing between tokens: feed-forward only, or readers of another layer's cache."""
+
+    kind: Literal["none"]
+    layers: Positive
+
+
+LayerGroup = Annotated[
+    Attention | Sliding | Latent | Indexer | Compressed | CompressedWindow | Recurrent | Stateless, Field(discriminator="kind")
+]

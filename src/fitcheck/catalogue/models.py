@@ -1,0 +1,164 @@
+"""Models and their checkpoints: architecture, parameters, downloadable builds."""
+
+# Annotations are evaluated as they stand (no `from __future__ import annotations`): pydantic would compile each text again at start-up.
+
+from datetime import date
+from decimal import Decimal
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fitcheck.catalogue.layers import LayerGroup
+from fitcheck.catalogue.provenance import (
+    BytesFigure,
+    Cited,
+    CountFigure,
+    DayFigure,
+    DayOrMonth,
+    Event,
+    NumberFigure,
+    Record,
+    Source,
+    Status,
+    status_on,
+)
+from fitcheck.units import counted_from
+
+
+class ComponentKind(StrEnum):
+    """Parts of a checkpoint that are placed as one."""
+
+    WEIGHTS = "weights"
+    """Everything not named apart: the whole model where no split is known, else the dense, always-active part."""
+    EXPERTS = "experts"
+    NGRAM = "ngram"
+    DRAFTER = "drafter"
+    VISION = "vision"
+
+
+class Component(BytesFigure):
+    """One part of a checkpoint.
+
+    `split` says how tensor parallelism treats it: divided over the ranks, or whole on each. An `optional` part is not loaded unless
+    it is placed (`--place drafter=gpu`), such as a drafter that is downloaded apart.
+    """
+
+    kind: ComponentKind
+    split: Literal["divided", "replicated"] = "divided"
+    optional: bool = False
+
+
+class ResidentFigure(BytesFigure):
+    """Weight bytes that an engine was seen to hold on the fullest device when it ran on `devices` of them; outranks a division."""
+
+    devices: Annotated[int, Field(ge=1)]
+    engine: str | None = None
+
+
+class CheckpointEvent(Event):
+    """A checkpoint is published, or withdrawn in favour of `successors` (ids of checkpoints of the same model)."""
+
+    successors: tuple[str, ...] = ()
+
+
+class Checkpoint(Record):
+    """One downloadable build of a model.
+
+    `components` add up to what is downloaded. `bits_per_weight` is the build's own label; where it is absent it is the resident bytes
+    over the parameters. `divergence` is the KL divergence from the 16-bit original, where someone published it.
+    """
+
+    id: str = Field(pattern=r"^[a-z0-9][a-z0-9.\-]*$")
+    hub_id: str | None = None
+    format: str
+    components: tuple[Component, ...] = ()
+    resident: tuple[ResidentFigure, ...] = ()
+    bits_per_weight: NumberFigure | None = None
+    divergence: NumberFigure | None = None
+    events: tuple[CheckpointEvent, ...] = Field(min_length=1)
+    note: str | None = None
+
+    @property
+    def total_bytes(self) -> int | None:
+        """Bytes of all components that come with the download, or None where no figure is known."""
+        return sum(part.value for part in self.components if not part.optional) if self.components else None
+
+    def event_on(self, day: date) -> CheckpointEvent | None:
+        """The checkpoint's status on a day, or None when it had not been published yet."""
+        found = status_on(self.events, day)
+        return found if isinstance(found, CheckpointEvent) else None
+
+    def withdrawn_on(self, day: date) -> bool:
+        """Whether its maker, or those who ran it, had withdrawn it by that day."""
+        event = self.event_on(day)
+        return event is not None and event.status is Status.WITHDRAWN
+
+
+class Alias(Event):
+    """Another name for the model, in force from a day: an API id that serves it, a refresh, a nickname.
+
+    `until` ends it (exclusive). `announced` and `withdrawn` names never resolve, but are kept and shown.
+    """
+
+    name: str
+    until: DayOrMonth | None = None
+
+    def serves_on(self, day: date) -> bool:
+        """Whether the name means this model on that day."""
+        begun = self.status is Status.EFFECTIVE and counted_from(self.since) <= day
+        return begun and (self.until is None or day < counted_from(self.until))
+
+
+class Parameters(Record):
+    """Parameter counts. `stored` includes n-gram tables, drafters and vision towers that `total` leaves out."""
+
+    total: CountFigure
+    active: CountFigure | None = None
+    active_prefill: CountFigure | None = None
+    stored: CountFigure | None = None
+
+
+class Architecture(Cited):
+    """What decides the state: read from the published config."""
+
+    family: str
+    max_context_tokens: Annotated[int, Field(gt=0)]
+    layers: Annotated[int, Field(gt=0)]
+    hidden_size: Annotated[int, Field(gt=0)] | None = None
+    attention_heads: Annotated[int, Field(gt=0)] | None = None
+    vocabulary: Annotated[int, Field(gt=0)] | None = None
+    groups: tuple[LayerGroup, ...] = Field(min_length=1)
+
+
+class Score(Cited):
+    """A quality score. Scores compare only within the same `index` and `version`."""
+
+    index: str
+    version: str
+    score: Decimal
+    date: DayOrMonth
+    of: str | None = None
+
+
+class Model(Record):
+    """An open-weight language model."""
+
+    kind: Literal["model"]
+    id: str
+    name: str
+    developer: str
+    license: str
+    hub_id: str | None = None
+    released: DayFigure
+    parameters: Parameters
+    architecture: Architecture | None = None
+    aliases: tuple[Alias, ...] = ()
+    scores: tuple[Score, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = ()
+    sources: dict[str, Source]
+    note: str | None = None
+
+    def checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
+        """The checkpoint with this id, or None."""
+        return next((checkpoint for checkpoint in self.checkpoints if checkpoint.id == checkpoint_id), None)
