@@ -1,0 +1,54 @@
+"""From names and texts to a case: the one way in for the command line and the Python API."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from fitcheck.catalogue.hardware import Engine
+from fitcheck.catalogue.load import Catalogue
+from fitcheck.catalogue.lookup import find_checkpoint, find_cluster, find_engine, find_model
+from fitcheck.catalogue.models import ComponentKind
+from fitcheck.catalogue.recipes import Recipe
+from fitcheck.fit.case import Case
+from fitcheck.units import parse_bytes, parse_context
+
+
+def fit_case(
+    catalogue: Catalogue,
+    model: str,
+    *,
+    cluster: str,
+    as_of: date,
+    context: str | int | None = None,
+    users: int = 1,
+    checkpoint: str | None = None,
+    engine: str | None = None,
+    kv_dtype: str | None = None,
+    tp: int | None = None,
+    usable: str | int | None = None,
+    places: dict[ComponentKind, str] | None = None,
+) -> Case:
+    """Look up everything a `fit` question names.
+
+    Texts are read as on the command line (`128k`, `102GiB`). Raises `UnknownId` for names nobody catalogued, `UsageError` for values
+    that make no sense, `DataError` for a malformed record.
+    """
+    found = find_cluster(catalogue, cluster)
+    record = find_model(catalogue, model, as_of)
+    return Case(
+        model=record,
+        device=found.device,
+        count=found.count,
+        named_cluster=found.named,
+        as_of=as_of,
+        engines=catalogue.all(Engine),
+        recipes=catalogue.mentioning(Recipe, model=record.id),
+        context_tokens=parse_context(context) if isinstance(context, str) else context,
+        users=users,
+        checkpoint_id=find_checkpoint(record, checkpoint).id if checkpoint is not None else None,
+        engine_id=find_engine(catalogue, engine).id if engine is not None else None,
+        kv_dtype=kv_dtype,
+        tp=tp,
+        usable_bytes=parse_bytes(usable) if isinstance(usable, str) else usable,
+        places=places or {},
+    )

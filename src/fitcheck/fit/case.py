@@ -1,0 +1,129 @@
+"""The question, with everything needed to answer it: records in, no look-ups after."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from datetime import date
+from typing import NamedTuple
+
+from fitcheck.catalogue.hardware import Cluster, Device, Engine
+from fitcheck.catalogue.models import ComponentKind, Model
+from fitcheck.catalogue.provenance import Grade
+from fitcheck.catalogue.recipes import Recipe
+from fitcheck.errors import UsageError
+from fitcheck.fit.report import CitedSource, ClusterRow
+from fitcheck.fit.sources import cite
+from fitcheck.frozen import frozen
+
+HEADLINE_CONTEXT_TOKENS = 32_768
+"""The context that the verdict is given for when none was asked (or the model's maximum, if smaller)."""
+
+TABLE_CONTEXT_TOKENS = (8_192, 32_768, 131_072, 262_144)
+"""The rows of memory by context length; the model's own maximum follows."""
+
+MAX_USERS = 1_000_000
+
+
+@frozen
+class Case:
+    """One `fit` question. What was not asked is None: it is then taken from the best recipe, else from the engine."""
+
+    model: Model
+    device: Device
+    count: int
+    as_of: date
+    engines: tuple[Engine, ...]
+    recipes: tuple[Recipe, ...]
+    named_cluster: Cluster | None = None
+    context_tokens: int | None = None
+    users: int = 1
+    checkpoint_id: str | None = None
+    engine_id: str | None = None
+    kv_dtype: str | None = None
+    tp: int | None = None
+    usable_bytes: int | None = None
+    places: dict[ComponentKind, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.context_tokens is not None and self.context_tokens < 1:
+            raise UsageError(f"a context of {self.context_tokens} tokens makes no sense", hint="write --context 32768 or --context 128k")
+        if not 1 <= self.users <= MAX_USERS:
+            raise UsageError(f"{self.users} users make no sense", hint=f"write --users with a number from 1 to {MAX_USERS:,}")
+        if self.usable_bytes is not None and self.usable_bytes < 1:
+            raise UsageError("no usable memory is left with --usable 0", hint="write --usable with a size, such as 102GiB")
+        maximum = self.model.architecture.max_context_tokens if self.model.architecture else None
+        if maximum is not None and self.context_tokens is not None and self.context_tokens > maximum:
+            raise UsageError(
+                f"{self.model.id} has a context of {maximum:,} tokens at most, and {self.context_tokens:,} was asked",
+                hint=f"write --context {maximum} or less",
+            )
+
+    @property
+    def headline_tokens(self) -> int:
+        """The context that the verdict is for."""
+        if self.context_tokens is not None:
+            return self.context_tokens
+        maximum = self.model.architecture.max_context_tokens if self.model.architecture else HEADLINE_CONTEXT_TOKENS
+        return min(HEADLINE_CONTEXT_TOKENS, maximum)
+
+    def engine(self, engine_id: str) -> Engine | None:
+        """The engine of this id, or None."""
+        return next((engine for engine in self.engines if engine.id == engine_id), None)
+
+    def cluster_row(self) -> ClusterRow:
+        """The cluster as it is shown."""
+        memory = self.device.memory
+        return ClusterRow(
+            device=self.device.id,
+            device_name=self.device.name,
+            count=self.count,
+            named=self.named_cluster.id if self.named_cluster else None,
+            joined_by=self.named_cluster.joined_by if self.named_cluster else None,
+            sold_bytes=memory.sold.value,
+            visible_bytes=memory.visible[0].value,
+            free_at_boot_bytes=tuple(figure.value for figure in memory.free_at_boot),
+        )
+
+
+class Budget(NamedTuple):
+    """What the engine may take on one device, and how that was arrived at."""
+
+    bytes: int
+    formula: str
+    grade: Grade
+    sources: tuple[CitedSource, ...]
+    asked: bool
+
+
+def usable_budget(case: Case, engine: Engine) -> Budget | None:
+    """Visible memory times the share recipes use on this device with this engine, else the engine's default; `--usable` wins.
+
+    An engine whose share nobody has published is given what the device has been seen to have free at boot, at the least. None where
+    there is no figure at all.
+    """
+    if case.usable_bytes is not None:
+        return Budget(case.usable_bytes, "as asked (--usable)", Grade.ASSUMED, (), True)
+    visible = case.device.memory.visible[0]
+    for share in case.device.usable:
+        if share.engine == engine.id:
+            sources = cite(case.device.sources, visible) + cite(case.device.sources, share)
+            words = f"{visible.value:,} B visible x {share.fraction} ({engine.name} on {case.device.name})"
+            return Budget(int(visible.value * share.fraction), words, max(visible.grade, share.grade, key=_rank), sources, False)
+    if engine.usable is None:
+        return _free_at_boot(case, engine)
+    sources = cite(case.device.sources, visible) + cite(engine.sources, engine.usable)
+    words = f"{visible.value:,} B visible x {engine.usable.fraction} ({engine.name}'s default)"
+    grade = max(visible.grade, engine.usable.grade, key=_rank)
+    return Budget(int(visible.value * engine.usable.fraction), words, grade, sources, False)
+
+
+def _free_at_boot(case: Case, engine: Engine) -> Budget | None:
+    seen = min(case.device.memory.free_at_boot, key=lambda figure: figure.value, default=None)
+    if seen is None:
+        return None
+    words = f"the least seen free at boot, as {engine.name}'s own share is not published"
+    return Budget(seen.value, words, Grade.ESTIMATED, cite(case.device.sources, seen), False)
+
+
+def _rank(grade: Grade) -> int:
+    return grade.rank

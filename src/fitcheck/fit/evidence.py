@@ -1,0 +1,169 @@
+"""Has anyone shown it running? Recipes beside the question, and what keeps one from being evidence for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from decimal import Decimal
+from typing import NamedTuple
+
+from fitcheck.catalogue.hardware import Device
+from fitcheck.catalogue.provenance import Status, status_on
+from fitcheck.catalogue.recipes import Recipe, Speed
+from fitcheck.errors import UsageError
+from fitcheck.fit.case import Case
+from fitcheck.fit.report import Evidence, Range, RecipeRow, SpeedReport, SpeedRow
+from fitcheck.fit.state import kv_dtype
+from fitcheck.units import counted_from, format_gib
+
+_TRUST = {"high": 0, "medium": 1, "low": 2}
+
+
+class Setting(NamedTuple):
+    """What the arithmetic was done for, to hold a recipe against."""
+
+    checkpoint_id: str
+    context_tokens: int
+    users: int
+    usable_bytes: int
+
+
+def known_recipes(case: Case) -> tuple[Recipe, ...]:
+    """Recipes of the model on this kind of device that were public on the day, newest and most trusted first."""
+    public = [recipe for recipe in case.recipes if recipe.device == case.device.platform and counted_from(recipe.date) <= case.as_of]
+    return tuple(sorted(public, key=lambda recipe: (_TRUST[recipe.trust], -counted_from(recipe.date).toordinal(), recipe.id)))
+
+
+def recipe_status(recipe: Recipe, day: date) -> Status:
+    """A recipe is effective from its date on, until an event says otherwise."""
+    event = status_on(recipe.events, day)
+    return event.status if event else Status.EFFECTIVE
+
+
+def differences(recipe: Recipe, case: Case, setting: Setting) -> tuple[str, ...]:
+    """What keeps a recipe from showing just what was asked; nothing means that it is evidence."""
+    found: list[str | None] = [
+        None if recipe_status(recipe, case.as_of) is Status.EFFECTIVE else "withdrawn",
+        _build_withdrawn(recipe, case),
+        None if recipe.count == case.count else f"{recipe.count} device{'s' if recipe.count > 1 else ''}",
+        _checkpoint_difference(recipe, setting),
+        f"engine {recipe.engine}" if case.engine_id not in (None, recipe.engine) else None,
+        f"TP{recipe.setup.tp}" if case.tp is not None and recipe.setup.tp not in (None, case.tp) else None,
+        _kv_difference(recipe, case),
+        "components placed otherwise" if case.places else None,
+        _context_difference(recipe, setting),
+        _users_difference(recipe, setting),
+        _memory_difference(recipe, case.device, setting),
+    ]
+    return tuple(difference for difference in found if difference)
+
+
+def _build_withdrawn(recipe: Recipe, case: Case) -> str | None:
+    build = case.model.checkpoint(recipe.checkpoint) if recipe.checkpoint else None
+    return "its build is withdrawn" if build is not None and build.withdrawn_on(case.as_of) else None
+
+
+def _checkpoint_difference(recipe: Recipe, setting: Setting) -> str | None:
+    if recipe.checkpoint == setting.checkpoint_id:
+        return None
+    return f"checkpoint {recipe.checkpoint}" if recipe.checkpoint else "its build is not named"
+
+
+def _kv_difference(recipe: Recipe, case: Case) -> str | None:
+    if case.kv_dtype is None or recipe.setup.kv_dtype is None:
+        return None
+    try:
+        theirs = kv_dtype(recipe.setup.kv_dtype)
+    except UsageError:
+        return f"KV in {recipe.setup.kv_dtype}"
+    asked = kv_dtype(case.kv_dtype)
+    return None if (theirs.k, theirs.v) == (asked.k, asked.v) else f"KV in {recipe.setup.kv_dtype}"
+
+
+def _context_difference(recipe: Recipe, setting: Setting) -> str | None:
+    shown = recipe.setup.context_tokens
+    return f"context {shown:,}" if shown is not None and shown < setting.context_tokens else None
+
+
+def _users_difference(recipe: Recipe, setting: Setting) -> str | None:
+    """One user is shown by any recipe; more, where it measured as many or its pool holds as many at that context."""
+    if setting.users == 1:
+        return None
+    measured = max((speed.users for speed in recipe.speeds), default=1)
+    pool = recipe.setup.kv_tokens_printed or 0
+    return None if measured >= setting.users or pool >= setting.users * setting.context_tokens else f"{measured} users measured"
+
+
+def _memory_difference(recipe: Recipe, device: Device, setting: Setting) -> str | None:
+    if recipe.requires is not None and setting.usable_bytes < recipe.requires.usable_bytes:
+        return f"needs {format_gib(recipe.requires.usable_bytes)} usable: {recipe.requires.because}"
+    if recipe.requires is None and recipe.setup.memory_fraction is not None:
+        theirs = int(device.memory.visible[0].value * recipe.setup.memory_fraction)
+        usual = int(device.memory.visible[0].value * _usual_fraction(device, recipe))
+        if setting.usable_bytes < min(theirs, usual):
+            return f"had {format_gib(theirs)} usable"
+    return None
+
+
+def _usual_fraction(device: Device, recipe: Recipe) -> Decimal:
+    return next((share.fraction for share in device.usable if share.engine == recipe.engine), Decimal(1))
+
+
+def recipe_row(recipe: Recipe, case: Case, differs: tuple[str, ...]) -> RecipeRow:
+    """A recipe as it is shown."""
+    speculation = recipe.speculation
+    words = None
+    if speculation is not None:
+        words = speculation.method if speculation.draft_tokens is None else f"{speculation.method}-{speculation.draft_tokens}"
+    return RecipeRow(
+        id=recipe.id,
+        url=recipe.sources[recipe.source].url if recipe.source in recipe.sources else "",
+        date=recipe.date,
+        status=recipe_status(recipe, case.as_of).value,
+        trust=recipe.trust,
+        checkpoint=recipe.checkpoint or recipe.checkpoint_as_named,
+        engine=recipe.engine,
+        engine_version=recipe.engine_version,
+        device=recipe.device,
+        count=recipe.count,
+        context_tokens=recipe.setup.context_tokens,
+        kv_dtype=recipe.setup.kv_dtype,
+        speculation=words,
+        speeds=tuple(_speed_row(speed) for speed in recipe.speeds),
+        protocol=recipe.protocol,
+        differs=differs,
+        note=recipe.note,
+    )
+
+
+def _speed_row(speed: Speed) -> SpeedRow:
+    return SpeedRow(speed.phase, speed.users, speed.per, speed.low, speed.high, speed.workload, speed.headline)
+
+
+def weigh(case: Case, setting: Setting, recipes: Iterable[Recipe]) -> Evidence:
+    """The recipes that show just this, and the others with what they do differently, nearest first."""
+    rows = [recipe_row(recipe, case, differences(recipe, case, setting)) for recipe in recipes]
+    matching = tuple(row for row in rows if row.matches)
+    others = tuple(sorted((row for row in rows if not row.matches), key=lambda row: len(row.differs)))
+    return Evidence("recipe" if matching else "arithmetic", matching, others)
+
+
+def measured_speed(evidence: Evidence) -> SpeedReport:
+    """Speeds over the matching recipes: the span of what they measured for one user, led by the best recipe's own headline."""
+    return SpeedReport(_range(evidence.recipes, "decode"), _range(evidence.recipes, "prefill"))
+
+
+def _range(recipes: tuple[RecipeRow, ...], phase: str) -> Range | None:
+    with_speed = [(row, [speed for speed in row.speeds if speed.phase == phase and speed.users == 1]) for row in recipes]
+    with_speed = [(row, speeds) for row, speeds in with_speed if speeds]
+    if not with_speed:
+        return None
+    row, speeds = with_speed[0]
+    lead = next((speed for speed in speeds if speed.headline), speeds[0])
+    everything = [speed for _, found in with_speed for speed in found]
+    others = f", span over {len(with_speed)} matching recipes" if len(with_speed) > 1 else ""
+    workload = f", {lead.workload}" if lead.workload else ""
+    speculation = f", speculation {row.speculation}" if row.speculation else ", speculation not stated"
+    basis = f"measured: {row.id} ({row.date}{workload}{speculation}){others}"
+    low, high = min(speed.low_tok_per_s for speed in everything), max(speed.high_tok_per_s for speed in everything)
+    return Range(low, (lead.low_tok_per_s + lead.high_tok_per_s) / 2, high, basis)

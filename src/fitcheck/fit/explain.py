@@ -1,0 +1,153 @@
+"""The words of an answer: why the verdict, what was assumed, what to be careful about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from typing import TYPE_CHECKING
+
+from fitcheck.catalogue.models import CheckpointEvent, ComponentKind
+from fitcheck.catalogue.provenance import Status
+from fitcheck.fit.case import Case
+from fitcheck.fit.report import Assumption, DeviceLedger, Verdict
+from fitcheck.fit.sources import oldest
+from fitcheck.units import format_gib, format_size
+
+if TYPE_CHECKING:
+    from fitcheck.fit.ledger import Plan
+    from fitcheck.fit.solve import Assessment
+
+
+_FIRST_CLAUSE = re.compile(r"[:;.] ")
+
+
+def verdict_reason(found: Assessment, case: Case) -> str:
+    """One sentence: what decides the verdict of the checkpoint that is told in full."""
+    if found.plan is None:
+        return found.missing or "not known"
+    room = found.headroom_bytes(case.headline_tokens, case.users) or 0
+    each = "the device" if case.count == 1 else "each device"
+    usable = format_gib(found.plan.budget.bytes)
+    if found.arithmetic is Verdict.NO:
+        term = max(found.plan.ledger(case.headline_tokens, case.users).terms, key=lambda term: term.bytes)
+        short = f"{format_size(-room)} short of {usable} usable on {each}; {term.name} take {format_gib(term.bytes)}"
+        return f"{short}, yet a recipe shows it running" if found.verdict is Verdict.TIGHT else short
+    share = f"{100 * room / found.plan.budget.bytes:.1f} %"
+    return f"{format_size(room)} ({share}) of {usable} usable left on {each}"
+
+
+def checkpoint_reason(found: Assessment, case: Case, event: CheckpointEvent) -> str:
+    """Why a checkpoint stands where it does, in a few words."""
+    if event.status is Status.WITHDRAWN:
+        instead = f"; use {', '.join(event.successors)}" if event.successors else ""
+        reason = f": {_FIRST_CLAUSE.split(event.note)[0]}" if event.note else ""
+        return f"withdrawn {event.since}{reason}{instead}"
+    if found.missing is not None:
+        return found.missing
+    nearest = found.evidence.others[0] if found.evidence.others else None
+    if not found.evidence.recipes and nearest is not None and nearest.count == case.count:
+        return f"a recipe differs: {', '.join(nearest.differs)}"
+    return "shown running" if found.evidence.recipes else ""
+
+
+def assumptions(found: Assessment, case: Case) -> tuple[Assumption, ...]:
+    """What the answer takes for granted, each with the option that changes it."""
+    return tuple(_assumptions(found.plan, case)) if found.plan else ()
+
+
+def _assumptions(plan: Plan, case: Case) -> Iterator[Assumption]:
+    if case.checkpoint_id is None:
+        yield Assumption(f"checkpoint {plan.checkpoint.id}, the best of {len(case.model.checkpoints)}", "--checkpoint")
+    if case.context_tokens is None:
+        yield Assumption(f"a context of {case.headline_tokens:,} tokens per user for the verdict", "--context")
+    if case.engine_id is None:
+        yield Assumption(f"engine {plan.engine.name}", "--engine")
+    if case.kv_dtype is None:
+        yield Assumption(f"KV cache in {plan.dtype.name}{_dtype_meaning(plan)}", "--kv-dtype")
+    if case.count > 1:
+        yield Assumption(f"{plan.layout.label}: {plan.layout.reason}", "--tp")
+    if not plan.budget.asked:
+        yield Assumption(f"{format_gib(plan.budget.bytes)} usable per device: {plan.budget.formula}", "--usable")
+    for part in plan.placed:
+        if part.component.kind is ComponentKind.NGRAM and not part.asked:
+            yield Assumption(f"n-gram tables ({format_gib(part.component.value)}) on {part.place}", f"--place {part.component.kind}=gpu")
+    for component in plan.checkpoint.components:
+        if component.optional and component.kind not in case.places:
+            yield Assumption(f"{component.kind} ({format_gib(component.value)}) not loaded", f"--place {component.kind}=gpu")
+    yield Assumption(
+        "state by the architecture's general formula; the blocks and reserves that "
+        f"{plan.engine.name} adds are not modelled yet, its overhead is",
+        None,
+    )
+
+
+def _dtype_meaning(plan: Plan) -> str:
+    if plan.dtype.name != "auto":
+        return ", as the best recipe runs it"
+    architecture = plan.case.model.architecture
+    own_record = architecture is not None and any(group.kind == "compressed" for group in architecture.groups)
+    return " (the model's own FP8 record)" if own_record else " (16-bit)"
+
+
+def warnings(found: Assessment, case: Case) -> tuple[str, ...]:
+    """What to be careful about."""
+    return tuple(_warnings(found, case))
+
+
+def _warnings(found: Assessment, case: Case) -> Iterator[str]:
+    event = found.checkpoint.event_on(case.as_of)
+    if event is None:
+        yield f"{found.checkpoint.id} had not been published by {case.as_of} (it is from {found.checkpoint.events[0].since} on)"
+    elif event.status is Status.WITHDRAWN:
+        instead = f"; use {', '.join(event.successors)}" if event.successors else ""
+        yield f"{found.checkpoint.id} was withdrawn on {event.since}: {event.note or 'no reason is recorded'}{instead}"
+    if found.arithmetic is Verdict.NO and found.verdict is Verdict.TIGHT:
+        names = ", ".join(row.id for row in found.evidence.recipes[:3])
+        yield f"arithmetic says no, and a recipe says it runs ({names}): taken as tight, so check before you buy"
+    if found.verdict is Verdict.UNKNOWN and found.evidence.recipes:
+        yield f"a recipe shows it running all the same: {found.evidence.recipes[0].id}"
+    if found.plan is None:
+        return
+    yield from _drafter_warnings(found)
+    if not found.plan.layout.stock:
+        yield f"{found.plan.layout.label} is not stock: {found.plan.layout.reason}"
+    yield from _memory_warnings(found.plan, case)
+
+
+def _drafter_warnings(found: Assessment) -> Iterator[str]:
+    """Speeds with a drafter, beside a ledger without it."""
+    if found.plan is None:
+        return
+    loaded = [part.component.kind for part in found.plan.placed]
+    left_out = [
+        part for part in found.checkpoint.components if part.optional and part.kind is ComponentKind.DRAFTER and part.kind not in loaded
+    ]
+    lead = next((row for row in found.evidence.recipes if row.speeds), None)
+    if left_out and lead is not None and lead.speculation not in (None, "none"):
+        size = format_gib(left_out[0].value)
+        yield f"the speeds are with speculation ({lead.speculation}), whose drafter ({size}) is not counted: --place drafter=gpu counts it"
+
+
+def _memory_warnings(plan: Plan, case: Case) -> Iterator[str]:
+    memory = case.device.memory
+    if plan.budget.bytes > memory.visible[0].value + (memory.reclaimable.value if memory.reclaimable else 0):
+        yield f"{format_gib(plan.budget.bytes)} usable is more than a {case.device.name} shows ({format_gib(memory.visible[0].value)})"
+    free = [figure.value for figure in memory.free_at_boot]
+    if free and not plan.budget.asked and min(free) < plan.budget.bytes:
+        low, high = format_gib(min(free), 1), format_gib(max(free), 1)
+        yield f"owners report {low} to {high} free at boot, and {format_gib(plan.budget.bytes, 1)} is counted on: check yours (--usable)"
+    needed = plan.total_bytes(case.headline_tokens, case.users)
+    overhead = next((term for term in plan.fixed_terms if term.part == "overhead"), None)
+    if overhead is None:
+        yield f"what {plan.engine.name} holds besides weights and state is not known and not counted"
+    elif overhead.high_bytes is not None and needed <= plan.budget.bytes:
+        worst_case = needed - overhead.bytes + overhead.high_bytes
+        if worst_case > plan.budget.bytes:
+            yield f"with the highest engine overhead seen ({format_gib(overhead.high_bytes, 1)}) it would not fit"
+
+
+def oldest_used(ledger: DeviceLedger, case: Case) -> date | None:
+    """The day the oldest source behind the ledger was read."""
+    del case
+    return oldest([source for term in ledger.terms for source in term.sources] + list(ledger.usable_sources))

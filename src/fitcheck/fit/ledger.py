@@ -1,0 +1,148 @@
+"""The terms that add up to the fullest device's memory."""
+
+from __future__ import annotations
+
+from fitcheck.catalogue.hardware import Engine, Overhead
+from fitcheck.catalogue.models import Checkpoint, ComponentKind
+from fitcheck.catalogue.provenance import Grade
+from fitcheck.fit.case import Budget, Case
+from fitcheck.fit.placement import Layout, Placed, component_bytes, measured_resident, on_device, place_components
+from fitcheck.fit.report import CitedSource, DeviceLedger, OffDevice, Term
+from fitcheck.fit.sources import cite
+from fitcheck.fit.state import KvDtype, StatePart, sequence_state
+from fitcheck.frozen import frozen
+
+_COMPONENT_NAMES = {
+    ComponentKind.WEIGHTS: "weights",
+    ComponentKind.EXPERTS: "routed experts",
+    ComponentKind.NGRAM: "n-gram tables",
+    ComponentKind.DRAFTER: "drafter",
+    ComponentKind.VISION: "vision tower",
+}
+
+
+@frozen
+class Plan:
+    """Everything settled about one checkpoint on the cluster, but for context and users."""
+
+    case: Case
+    checkpoint: Checkpoint
+    engine: Engine
+    layout: Layout
+    dtype: KvDtype
+    budget: Budget
+    placed: tuple[Placed, ...]
+    fixed_terms: tuple[Term, ...]
+    off_device: tuple[OffDevice, ...]
+
+    @property
+    def fixed_bytes(self) -> int:
+        """Weights and overhead: what does not depend on context or users."""
+        return sum(term.bytes for term in self.fixed_terms)
+
+    def state_parts(self, tokens: int) -> tuple[StatePart, ...]:
+        """What one sequence of `tokens` keeps on the fullest device."""
+        architecture = self.case.model.architecture
+        return sequence_state(architecture, tokens, self.dtype, self.layout.share) if architecture else ()
+
+    def state_bytes(self, tokens: int, users: int) -> int:
+        """State of `users` sequences of `tokens` each."""
+        return users * sum(part.bytes for part in self.state_parts(tokens))
+
+    def total_bytes(self, tokens: int, users: int) -> int:
+        """All memory taken on the fullest device."""
+        return self.fixed_bytes + self.state_bytes(tokens, users)
+
+    def ledger(self, tokens: int, users: int) -> DeviceLedger:
+        """The fullest device's ledger at a context for a number of users."""
+        terms = self.fixed_terms + self._state_terms(tokens, users)
+        return DeviceLedger(
+            device=self.case.device.id,
+            count=self.case.count,
+            usable_bytes=self.budget.bytes,
+            usable_formula=self.budget.formula,
+            usable_grade=self.budget.grade,
+            usable_sources=self.budget.sources,
+            visible_bytes=self.case.device.memory.visible[0].value,
+            total_bytes=sum(term.bytes for term in terms),
+            terms=terms,
+            off_device=self.off_device,
+        )
+
+    def _state_terms(self, tokens: int, users: int) -> tuple[Term, ...]:
+        architecture = self.case.model.architecture
+        if architecture is None:
+            return ()
+        sources = cite(self.case.model.sources, architecture)
+        times = f" x {users:,} users" if users > 1 else ""
+        return tuple(
+            Term(part.name, "state", part.bytes * users, part.formula + times, Grade.DERIVED, sources) for part in self.state_parts(tokens)
+        )
+
+
+def make_plan(case: Case, checkpoint: Checkpoint, engine: Engine, layout: Layout, dtype: KvDtype, budget: Budget) -> Plan:
+    """Settle weights and overhead for one checkpoint. The checkpoint must have components."""
+    placed = place_components(checkpoint, engine, case.places)
+    weights = _weight_terms(case, checkpoint, engine, layout, placed)
+    overhead = _overhead_term(case, engine)
+    return Plan(
+        case=case,
+        checkpoint=checkpoint,
+        engine=engine,
+        layout=layout,
+        dtype=dtype,
+        budget=budget,
+        placed=placed,
+        fixed_terms=weights + ((overhead,) if overhead else ()),
+        off_device=_off_device(case, engine, placed),
+    )
+
+
+def _weight_terms(case: Case, checkpoint: Checkpoint, engine: Engine, layout: Layout, placed: tuple[Placed, ...]) -> tuple[Term, ...]:
+    seen = measured_resident(checkpoint, engine, layout, placed)
+    if seen is not None:
+        words = f"resident on each of {seen.devices} devices" + (f", {seen.note}" if seen.note else "")
+        return (Term("weights", "weights", seen.value, words, seen.grade, cite(case.model.sources, seen)),)
+    layers = case.model.architecture.layers if case.model.architecture else None
+    terms = []
+    for part in placed:
+        if on_device(part, case.device):
+            size, words = component_bytes(part.component, layout, layers)
+            grade = part.component.grade if case.count == 1 else max(part.component.grade, Grade.DERIVED, key=lambda grade: grade.rank)
+            name = _COMPONENT_NAMES[part.component.kind] + (" (in unified RAM)" if part.place == "ram" else "")
+            terms.append(Term(name, "weights", size, words, grade, cite(case.model.sources, part.component)))
+    return tuple(terms)
+
+
+def overhead_of(case: Case, engine: Engine) -> tuple[Overhead, dict[str, tuple[CitedSource, ...]]] | None:
+    """The engine's overhead on this device, else its own default; with the sources of its figure."""
+    for overhead in case.device.overhead:
+        if overhead.engine == engine.id:
+            return overhead, {"value": cite(case.device.sources, overhead)}
+    if engine.overhead is not None:
+        return engine.overhead, {"value": cite(engine.sources, engine.overhead)}
+    return None
+
+
+def _overhead_term(case: Case, engine: Engine) -> Term | None:
+    found = overhead_of(case, engine)
+    if found is None:
+        return None
+    overhead, sources = found
+    low, high = (figure.value if figure else None for figure in (overhead.low, overhead.high))
+    where = case.device.name if overhead in case.device.overhead else "no figure for this device, so the engine's own"
+    words = f"{engine.name}: context, collectives, graphs, activation peak ({where})"
+    return Term("engine overhead", "overhead", overhead.value, words, overhead.grade, sources["value"], low, high)
+
+
+def _off_device(case: Case, engine: Engine, placed: tuple[Placed, ...]) -> tuple[OffDevice, ...]:
+    return tuple(
+        OffDevice(
+            component=_COMPONENT_NAMES[part.component.kind],
+            place=part.place,
+            bytes=part.component.value,
+            because="as asked (--place)" if part.asked else f"{engine.name} looks them up there",
+        )
+        for part in placed
+        if not on_device(part, case.device)
+    )
