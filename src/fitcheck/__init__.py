@@ -1,12 +1,15 @@
 """fitcheck: which open-weight model fits which machines, at which context, for how many users, how fast; rent or own.
 
-The Python API has the commands' verbs: `load_catalogue` and `fit`. Every error it raises on purpose is a `fitcheck.errors.FitcheckError`.
+The Python API has the commands' verbs: `fit`, `cost`, `price`, `recommend`; and `load_catalogue`, `read_model`, `kv_memory`. Every error
+that it raises on purpose is a `fitcheck.errors.FitcheckError`.
 """
 
-# `fitcheck.fit` is a package of the engine and the verb of the API. Importing the package first makes the name below the verb, while
+# `fitcheck.fit` and `fitcheck.cost` are packages and verbs of the API. Importing the packages first makes the names below the verbs, while
 # `from fitcheck.fit.solve import …` goes on finding the package.
+import fitcheck.cost
+
 import fitcheck.fit  # noqa: F401  # isort: skip
-from fitcheck.api import fit, load_catalogue
+from fitcheck.api import cost, fit, kv_memory, load_catalogue, price, read_model, recommend
 from fitcheck.errors import FitcheckError
 
-__all__ = ["FitcheckError", "fit", "load_catalogue"]
+__all__ = ["FitcheckError", "cost", "fit", "kv_memory", "load_catalogue", "price", "read_model", "recommend"]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from fitcheck.advise.report import RecommendReport
     from fitcheck.catalogue.load import Catalogue
-    from fitcheck.catalogue.models import ComponentKind
+    from fitcheck.catalogue.models import ComponentKind, Model
+    from fitcheck.cost.report import CostReport, PriceReport
+    from fitcheck.fit.engines.base import Ledger
     from fitcheck.fit.report import FitReport
+    from fitcheck.sources.config import ConfigModel
 
 
 def load_catalogue(*overlays: str | Path) -> Catalogue:
@@ -58,3 +62,99 @@ def fit(
         places=places,
     )
     return answer(case)
+
+
+def recommend(
+    *,
+    cluster: str,
+    context: str | int | None = None,
+    users: int = 1,
+    engine: str | None = None,
+    as_of: date | None = None,
+    catalogue: Catalogue | None = None,
+) -> RecommendReport:
+    """Which models suit a cluster, best first, and what just misses, as `fitcheck recommend` answers it.
+
+    `context` is tokens per user, a number or text such as `128k`; without it 32,768, or a model's maximum if smaller. Raises a
+    `fitcheck.errors.FitcheckError` for names and values that make no sense.
+    """
+    from fitcheck.advise.recommend import recommend as answer
+    from fitcheck.ask import recommend_case
+
+    day = as_of or datetime.now(UTC).date()
+    return answer(recommend_case(catalogue or load_catalogue(), cluster=cluster, as_of=day, context=context, users=users, engine=engine))
+
+
+def price(rate: str, *, at: str | datetime, input: int, output: int, cached: int = 0, catalogue: Catalogue | None = None) -> PriceReport:
+    """What a request costs at an instant, as `fitcheck rates price` answers it.
+
+    `cached` is the part of `input` that is read from cache; `at` is an aware `datetime` or text with time and zone. Raises `UnknownId` for
+    a rate nobody catalogued and `UnknownFact` before its first date.
+    """
+    from fitcheck.cost.ask import find_tariff, read_instant, read_request
+    from fitcheck.cost.quote import quote
+
+    moment = read_instant(at if isinstance(at, str) else at.isoformat())
+    return quote(find_tariff(catalogue or load_catalogue(), rate), moment, read_request(input, output, cached))
+
+
+def cost(*models: str, tokens: str | int, as_of: date | None = None, catalogue: Catalogue | None = None, **options: Any) -> CostReport:
+    """Rent or own, as `fitcheck cost` answers it; `options` are those of the command (`profile`, `cluster`, `offpeak`, `schedule`, …).
+
+    Raises a `FitcheckError` for names and values that make no sense.
+    """
+    from fitcheck.cost.ask import cost_case
+    from fitcheck.cost.compare import cost as answer
+
+    case = cost_case(catalogue or load_catalogue(), models, tokens=tokens, as_of=as_of or datetime.now(UTC).date(), **options)
+    return answer(case)
+
+
+def read_model(path_or_id: str | Path) -> Model | ConfigModel:
+    """A model to ask about: a Hugging Face `config.json` (or the folder that holds one), else a model of the catalogue by any of its names.
+
+    Raises `UnknownId` for a name that is neither, `DataError` for a file that is not a config.
+    """
+    from pathlib import Path
+
+    path = Path(path_or_id)
+    if path.is_dir() or path.suffix == ".json":
+        from fitcheck.sources.config import read_config
+
+        return read_config(path)
+    from fitcheck.catalogue.lookup import find_model
+
+    return find_model(load_catalogue(), str(path_or_id), datetime.now(UTC).date())
+
+
+def kv_memory(
+    model: Model | ConfigModel,
+    *,
+    engine: str,
+    context: int,
+    users: int = 1,
+    kv_dtype: str = "auto",
+    tp: int = 1,
+    pp: int = 1,
+    dp: int = 1,
+    dcp: int = 1,
+    **engine_settings: Any,
+) -> Ledger:
+    """Cache and state that an engine allocates on the fullest device for `users` sequences of `context` tokens; weights are not in it.
+
+    `kv_dtype` is one name or `K/V`. Settings with the engine's own names win over `context` and `users`. Raises `UnknownFact` for what the
+    architecture does not settle, `UsageError` for settings that make no sense, `UnknownId` for an engine that is not modelled.
+    """
+    from fitcheck.errors import UnknownFact, UsageError
+    from fitcheck.fit.engines.base import Ledger as Terms
+    from fitcheck.fit.engines.base import Settings, allocator
+    from fitcheck.fit.state import kv_dtype as named_dtype
+
+    if model.architecture is None:
+        reasons = "; ".join(getattr(model, "unknown", ())) or "the architecture is not published"
+        raise UnknownFact(f"{model.name}: {reasons}")
+    for name, value in {"context": context, "users": users, "tp": tp, "pp": pp, "dp": dp, "dcp": dcp}.items():
+        if value < 1:
+            raise UsageError(f"{name} is {value}, and must be 1 or more")
+    settings = Settings(context, users, named_dtype(kv_dtype), tp, pp, dp, dcp, engine_settings)
+    return Terms(allocator(engine)(model.architecture, settings))

@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fitcheck.catalogue.hardware import Engine
@@ -213,7 +213,10 @@ def test_parse_raises_nothing_but_its_own_problem(text):
         return
 
 
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=400, deadline=None, database=None)
+@example("one:\n  kind: engine\x85two: 1\n")
+@example("one:\n\u2028- x\n")
+@example("one:\n\x0c*x\n")
 @given(YAMLISH)
 def test_splitting_raises_nothing_but_its_own_problem(text):
     blocks, problems = scan_records(text, "x.yaml")

@@ -36,13 +36,44 @@ class Sliding(Record):
     window_tokens: Positive
 
 
+class Chunked(Record):
+    """Chunked attention (Llama 4): tokens attend within their chunk, so at most `chunk_tokens` are kept."""
+
+    kind: Literal["chunked"]
+    layers: Positive
+    kv_heads: Positive
+    k_dim: Positive
+    v_dim: Positive
+    chunk_tokens: Positive
+
+
+class Cross(Record):
+    """Cross-attention of a decoder to an encoder: keys and values of the encoder's `positions`, whatever the context.
+
+    `positions` is absent where it depends on the input (images), so that the size is not known from the config.
+    """
+
+    kind: Literal["cross"]
+    layers: Positive
+    kv_heads: Positive
+    k_dim: Positive
+    v_dim: Positive
+    positions: Positive | None = None
+
+
 class Latent(Record):
-    """Latent attention (MLA): one compressed vector per token and layer, shared by all heads, whole on every tensor-parallel rank."""
+    """Latent attention (MLA): one compressed vector per token and layer, shared by all heads, whole on every tensor-parallel rank.
+
+    Engines without MLA support store the keys and values of every head instead; `expanded_*` are those, where the config has them.
+    """
 
     kind: Literal["latent"]
     layers: Positive
     latent_dim: Positive
     rope_dim: Annotated[int, Field(ge=0)]
+    expanded_heads: Positive | None = None
+    expanded_k_dim: Positive | None = None
+    expanded_v_dim: Positive | None = None
 
 
 class Indexer(Record):
@@ -57,6 +88,8 @@ class Indexer(Record):
     bytes_per_key: Positive
     fp4_bytes_per_key: Positive | None = None
     pool_tokens: Positive = 1
+    key_dim: Positive | None = None
+    """Elements of a key, for engines that keep it in the cache's own dtype."""
 
 
 class Compressed(Record):
@@ -70,6 +103,8 @@ class Compressed(Record):
     layers: Positive
     ratio: Positive
     record_bytes: dict[str, Positive]
+    row_dim: Positive | None = None
+    """Elements of a record, for engines that keep it in the cache's own dtype."""
 
 
 class CompressedWindow(Record):
@@ -79,21 +114,46 @@ class CompressedWindow(Record):
     layers: Positive
     window_tokens: Positive
     record_bytes: dict[str, Positive]
+    row_dim: Positive | None = None
+    """Elements of a record, for engines that keep it in the cache's own dtype."""
+
+
+class Compressor(Record):
+    """What the compressors of compressed attention keep in FP32: `bytes_per_token` of the last `window_tokens`, in each layer."""
+
+    kind: Literal["compressor"]
+    layers: Positive
+    window_tokens: Positive
+    bytes_per_token: Positive
+    index_bytes_per_token: Annotated[int, Field(ge=0)] = 0
+
+
+Flavour = Literal["mamba1", "mamba2", "gdn", "kda", "lightning", "shortconv", "rwkv"]
 
 
 class Recurrent(Record):
-    """Linear attention and state-space layers (KDA, gated delta net, Mamba-2): a state of fixed size per sequence.
+    """Layers with a state of fixed size per sequence: state-space, linear attention, short convolution, RWKV.
 
     `state_elements` are kept in `state_dtype_bytes` each (engines keep the recurrent state in FP32 unless told otherwise),
-    `conv_elements`, the convolution's tail, in the model's 16-bit dtype. Both are per layer and are divided by tensor parallelism.
+    `conv_elements`, the convolution's tail of `conv_kernel` - 1 steps, in the model's 16-bit dtype. Both are per layer and are divided
+    by tensor parallelism. `groups` and `group_elements` tell what part of a convolution step belongs to groups that tensor
+    parallelism replicates once there are fewer groups than ranks (Mamba-2: B and C of `groups` x state size each).
+    `named_dtype_bytes` is the state's dtype where the config itself names one (`mamba_ssm_dtype: float32`); where it is absent the
+    choice is the engine's.
     """
 
     kind: Literal["recurrent"]
     layers: Positive
-    state_elements: Positive
+    state_elements: Annotated[int, Field(ge=0)]
     state_dtype_bytes: Positive = 4
     conv_elements: Annotated[int, Field(ge=0)] = 0
     conv_dtype_bytes: Positive = 2
+    flavour: Flavour | None = None
+    conv_kernel: Positive | None = None
+    heads: Positive | None = None
+    groups: Positive | None = None
+    group_elements: Positive | None = None
+    named_dtype_bytes: Positive | None = None
 
 
 class Stateless(Record):
@@ -104,5 +164,6 @@ class Stateless(Record):
 
 
 LayerGroup = Annotated[
-    Attention | Sliding | Latent | Indexer | Compressed | CompressedWindow | Recurrent | Stateless, Field(discriminator="kind")
+    Attention | Sliding | Chunked | Cross | Latent | Indexer | Compressed | CompressedWindow | Compressor | Recurrent | Stateless,
+    Field(discriminator="kind"),
 ]

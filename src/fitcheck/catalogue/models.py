@@ -128,7 +128,13 @@ class Architecture(Cited):
     hidden_size: Annotated[int, Field(gt=0)] | None = None
     attention_heads: Annotated[int, Field(gt=0)] | None = None
     vocabulary: Annotated[int, Field(gt=0)] | None = None
+    feed_forward_size: Annotated[int, Field(gt=0)] | None = None
+    expert_feed_forward_size: Annotated[int, Field(gt=0)] | None = None
+    experts: Annotated[int, Field(gt=0)] | None = None
+    experts_per_token: Annotated[int, Field(gt=0)] | None = None
     groups: tuple[LayerGroup, ...] = Field(min_length=1)
+    draft_groups: tuple[LayerGroup, ...] = ()
+    """What the model's own draft (MTP) layers keep in addition, where speculative decoding uses them."""
 
 
 class Score(Cited):

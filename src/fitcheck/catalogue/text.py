@@ -22,6 +22,9 @@ _TOP_LEVEL_KEY = re.compile(r"^(?P<quote>[\"']?)(?P<key>[^\s#\"'{}\[\]:,?&*!|>%@
 _KIND = re.compile(r"^ +kind: *([a-z_]+) *(?:#.*)?$", re.MULTILINE)
 _MARKER = re.compile(r"^(?:---|\.\.\.)\s*(?:#.*)?$")
 
+_OTHER_LINE_BREAKS = "\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+"""What `str.splitlines` breaks at beside the line feed."""
+
 _NO_ALIASES = "YAML aliases (*name) are not allowed: write the value out"
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -85,7 +88,7 @@ def _split_clean(text: str, path: str) -> list[Block] | None:
 
     This is what start-up pays for each file: walking the lines one by one took ten times as long.
     """
-    if "\r" in text:
+    if any(other in text for other in _OTHER_LINE_BREAKS):
         return None
     lines = text.split("\n")
     starts: list[tuple[int, str]] = []

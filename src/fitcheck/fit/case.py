@@ -45,10 +45,7 @@ class Case:
     places: dict[ComponentKind, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.context_tokens is not None and self.context_tokens < 1:
-            raise UsageError(f"a context of {self.context_tokens} tokens makes no sense", hint="write --context 32768 or --context 128k")
-        if not 1 <= self.users <= MAX_USERS:
-            raise UsageError(f"{self.users} users make no sense", hint=f"write --users with a number from 1 to {MAX_USERS:,}")
+        check_asked(self.context_tokens, self.users)
         if self.usable_bytes is not None and self.usable_bytes < 1:
             raise UsageError("no usable memory is left with --usable 0", hint="write --usable with a size, such as 102GiB")
         maximum = self.model.architecture.max_context_tokens if self.model.architecture else None
@@ -72,17 +69,30 @@ class Case:
 
     def cluster_row(self) -> ClusterRow:
         """The cluster as it is shown."""
-        memory = self.device.memory
-        return ClusterRow(
-            device=self.device.id,
-            device_name=self.device.name,
-            count=self.count,
-            named=self.named_cluster.id if self.named_cluster else None,
-            joined_by=self.named_cluster.joined_by if self.named_cluster else None,
-            sold_bytes=memory.sold.value,
-            visible_bytes=memory.visible[0].value,
-            free_at_boot_bytes=tuple(figure.value for figure in memory.free_at_boot),
-        )
+        return cluster_row(self.device, self.count, self.named_cluster)
+
+
+def cluster_row(device: Device, count: int, named: Cluster | None) -> ClusterRow:
+    """A number of one device as it is shown."""
+    memory = device.memory
+    return ClusterRow(
+        device=device.id,
+        device_name=device.name,
+        count=count,
+        named=named.id if named else None,
+        joined_by=named.joined_by if named else None,
+        sold_bytes=memory.sold.value,
+        visible_bytes=memory.visible[0].value,
+        free_at_boot_bytes=tuple(figure.value for figure in memory.free_at_boot),
+    )
+
+
+def check_asked(context_tokens: int | None, users: int) -> None:
+    """Refuse a context or a number of users that makes no sense for any model. Raises `UsageError`."""
+    if context_tokens is not None and context_tokens < 1:
+        raise UsageError(f"a context of {context_tokens} tokens makes no sense", hint="write --context 32768 or --context 128k")
+    if not 1 <= users <= MAX_USERS:
+        raise UsageError(f"{users} users make no sense", hint=f"write --users with a number from 1 to {MAX_USERS:,}")
 
 
 class Budget(NamedTuple):

@@ -17,8 +17,11 @@ from typing import Any, NamedTuple
 
 from fitcheck.catalogue.layers import (
     Attention,
+    Chunked,
     Compressed,
     CompressedWindow,
+    Compressor,
+    Cross,
     Indexer,
     Latent,
     LayerGroup,
@@ -27,7 +30,7 @@ from fitcheck.catalogue.layers import (
     Stateless,
 )
 from fitcheck.catalogue.models import Architecture
-from fitcheck.errors import UsageError
+from fitcheck.errors import UnknownFact, UsageError
 
 ELEMENT_BYTES: dict[str, Fraction] = {
     "f32": Fraction(4),
@@ -115,7 +118,7 @@ class StatePart(NamedTuple):
     formula: str
 
 
-def _kv_row(group: Attention | Sliding, dtype: KvDtype, share: Share) -> tuple[Fraction, str]:
+def _kv_row(group: Attention | Sliding | Chunked | Cross, dtype: KvDtype, share: Share) -> tuple[Fraction, str]:
     heads, layers = share.heads(group.kv_heads), share.layers(group.layers)
     row = layers * heads * (group.k_dim * dtype.width("k") + group.v_dim * dtype.width("v"))
     widths = f"({group.k_dim} x {_number(dtype.width('k'))} + {group.v_dim} x {_number(dtype.width('v'))}) B"
@@ -132,6 +135,21 @@ def _sliding(group: Sliding, tokens: int, dtype: KvDtype, share: Share) -> State
     kept = min(tokens, group.window_tokens)
     rate = row if tokens < group.window_tokens else Fraction(0)
     return StatePart("KV, sliding window", ceil(row * kept), rate, False, f"{words} x {kept:,} tokens (window {group.window_tokens:,})")
+
+
+def _chunked(group: Chunked, tokens: int, dtype: KvDtype, share: Share) -> StatePart:
+    row, words = _kv_row(group, dtype, share)
+    kept = min(tokens, group.chunk_tokens)
+    rate = row if tokens < group.chunk_tokens else Fraction(0)
+    return StatePart("KV, chunked attention", ceil(row * kept), rate, False, f"{words} x {kept:,} tokens (chunk {group.chunk_tokens:,})")
+
+
+def _cross(group: Cross, _tokens: int, dtype: KvDtype, share: Share) -> StatePart:
+    if group.positions is None:
+        raise UnknownFact("the encoder's positions depend on the input, so the cross-attention cache is not known from the config")
+    row, words = _kv_row(group, dtype, share)
+    size = ceil(row * group.positions)
+    return StatePart("KV, cross-attention", size, Fraction(0), True, f"{words} x {group.positions:,} encoder positions")
 
 
 def _latent(group: Latent, tokens: int, dtype: KvDtype, share: Share) -> StatePart:
@@ -178,6 +196,12 @@ def _compressed_window(group: CompressedWindow, tokens: int, dtype: KvDtype, sha
     return StatePart("KV, recent window", layers * size * kept, rate, False, formula)
 
 
+def _compressor(group: Compressor, _tokens: int, _dtype: KvDtype, share: Share) -> StatePart:
+    layers, row = share.layers(group.layers), group.bytes_per_token + group.index_bytes_per_token
+    formula = f"{layers} layers x {row:,} B (FP32) x {group.window_tokens:,} tokens, whole on each rank"
+    return StatePart("compressor state", layers * row * group.window_tokens, Fraction(0), True, formula)
+
+
 def _recurrent(group: Recurrent, _tokens: int, _dtype: KvDtype, share: Share) -> StatePart:
     layers = share.layers(group.layers)
     state = ceil(group.state_elements / share.tp) * group.state_dtype_bytes
@@ -194,10 +218,13 @@ def _stateless(_group: Stateless, _tokens: int, _dtype: KvDtype, _share: Share) 
 _RULES: dict[type[Any], Callable[[Any, int, KvDtype, Share], StatePart | None]] = {
     Attention: _attention,
     Sliding: _sliding,
+    Chunked: _chunked,
+    Cross: _cross,
     Latent: _latent,
     Indexer: _indexer,
     Compressed: _compressed,
     CompressedWindow: _compressed_window,
+    Compressor: _compressor,
     Recurrent: _recurrent,
     Stateless: _stateless,
 }

@@ -1,1 +1,1 @@
-"""fitcheck."""
+"""What each inference engine allocates for a model's layer groups: one module an engine, one interface (`base`)."""

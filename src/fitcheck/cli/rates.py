@@ -1,0 +1,140 @@
+"""`fitcheck rates [ID]` and `fitcheck rates price`: rate cards listed, shown, and used to price an instant."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from fitcheck.cli.common import INVOCATION, AsOfOption, FormatOption, OverlayOption, day_of_answer, emit, open_catalogue
+from fitcheck.errors import UsageError
+from fitcheck.views.document import Format
+
+if TYPE_CHECKING:
+    from fitcheck.catalogue.load import Catalogue
+
+EXAMPLES = """
+Examples:
+
+  fitcheck rates
+
+  fitcheck rates deepseek/deepseek-flash
+
+  fitcheck rates price deepseek/deepseek-flash --at 2026-11-30T03:59Z --input 1M --output 1M
+"""
+
+
+class RatesGroup(TyperGroup):
+    """A group whose first word, where it is not a command, is the id of a rate to show."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command of the first word, else `show` with all the words."""
+        return super().resolve_command(ctx, args if args[0] in self.commands else ["show", *args])
+
+
+rates_app = typer.Typer(
+    cls=RatesGroup,
+    epilog=EXAMPLES,
+    invoke_without_command=True,
+    subcommand_metavar="[ID | price PROVIDER/ID …]",
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+SubFormatOption = Annotated[Format | None, typer.Option("--format", help="How the answer is written.", rich_help_panel="Output")]
+RateArgument = Annotated[str, typer.Argument(metavar="PROVIDER/ID", help="A rate: the provider and its own id of the model.")]
+
+
+def _plain(record: Any) -> Any:
+    return record.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _of_group(ctx: typer.Context, name: str) -> Any:
+    """An option as it was given before the command's word."""
+    return ctx.parent.params[name] if ctx.parent is not None else None
+
+
+@rates_app.callback()
+def rates(
+    ctx: typer.Context,
+    as_of: AsOfOption = None,
+    format_: FormatOption = Format.TABLE,
+    overlay: OverlayOption = None,
+) -> None:
+    """List what providers charge per million tokens; show one rate with its history (ID); price an instant (price)."""
+    from fitcheck.catalogue.ratecards import Rate
+    from fitcheck.cost.tariff import period_at
+    from fitcheck.views.rates import rates_list
+
+    INVOCATION.format = format_
+    if ctx.invoked_subcommand is not None:
+        return
+    day = day_of_answer(as_of)
+    catalogue = open_catalogue(overlay)
+    moment = datetime.combine(day, time.max, UTC)
+    records = catalogue.all(Rate)
+    document = rates_list(records, {rate.id: period_at(rate, moment) for rate in records})
+    result = {"rates": [_plain(record) for record in records]}
+    emit(document, command="rates", catalogue=catalogue, as_of=day, inputs={"id": None}, result=result)
+
+
+@rates_app.command("show", hidden=True)
+def show(
+    ctx: typer.Context,
+    id_: RateArgument,
+    as_of: AsOfOption = None,
+    format_: SubFormatOption = None,
+    overlay: OverlayOption = None,
+) -> None:
+    """Show one rate: its history, windows and sources."""
+    from fitcheck.cost.ask import find_tariff
+    from fitcheck.views.rates import rate_document
+
+    INVOCATION.format = format_ or _of_group(ctx, "format_")
+    day = day_of_answer(as_of or _of_group(ctx, "as_of"))
+    catalogue = _catalogue(ctx, overlay)
+    tariff = find_tariff(catalogue, id_)
+    schedules = tuple(tariff.schedules.values())
+    result = {"rate": _plain(tariff.rate), "schedules": [_plain(one) for one in schedules]}
+    emit(rate_document(tariff.rate, schedules), command="rates", catalogue=catalogue, as_of=day, inputs={"id": id_}, result=result)
+
+
+@rates_app.command("price", epilog=EXAMPLES)
+def price(
+    ctx: typer.Context,
+    id_: RateArgument,
+    at: Annotated[str, typer.Option("--at", metavar="INSTANT", help="When, with time and zone: 2026-11-30T03:59Z.")],
+    input_: Annotated[str, typer.Option("--input", metavar="N", help="Tokens of input, those read from cache among them.")],
+    output: Annotated[str, typer.Option("--output", metavar="N", help="Tokens of output.")],
+    cached: Annotated[str, typer.Option("--cached", metavar="N", help="The part of --input that is read from cache.")] = "0",
+    format_: SubFormatOption = None,
+    overlay: OverlayOption = None,
+) -> None:
+    """What tokens cost at an instant, as one request: to the cent, by the price and the hours in force then."""
+    from fitcheck.cost.ask import find_tariff, read_instant, read_request
+    from fitcheck.cost.quote import quote
+    from fitcheck.views.cost import price_document
+
+    INVOCATION.format = format_ or _of_group(ctx, "format_")
+    if _of_group(ctx, "as_of") is not None:
+        raise UsageError("--as-of says nothing here: --at names the instant", hint="leave --as-of out")
+    moment, tokens = read_instant(at), read_request(input_, output, cached)
+    catalogue = _catalogue(ctx, overlay)
+    report = quote(find_tariff(catalogue, id_), moment, tokens)
+    emit(
+        price_document(report),
+        command="rates price",
+        catalogue=catalogue,
+        as_of=moment.date(),
+        inputs={"id": id_, "at": moment, "input": tokens.input, "output": tokens.output, "cached": tokens.cached},
+        result=report,
+        warnings=report.warnings,
+    )
+
+
+def _catalogue(ctx: typer.Context, overlay: list[Path] | None) -> Catalogue:
+    return open_catalogue([*(_of_group(ctx, "overlay") or []), *(overlay or [])])

@@ -1,0 +1,197 @@
+"""From names and texts to a cost case or a tariff: the one way in for the command line and the Python API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+
+from fitcheck.catalogue.hardware import Device
+from fitcheck.catalogue.load import Catalogue
+from fitcheck.catalogue.lookup import ClusterSpec, find_cluster, find_model
+from fitcheck.catalogue.models import Model
+from fitcheck.catalogue.ratecards import Assumption, Calendar, Profile, Rate, Schedule
+from fitcheck.catalogue.recipes import Recipe
+from fitcheck.cost.amounts import MAX_MONTHS, read_amount, read_tokens, read_whole
+from fitcheck.cost.case import CostCase, Overrides, Terms
+from fitcheck.cost.hours import parse_schedule
+from fitcheck.cost.report import Figure, given
+from fitcheck.cost.tariff import Tariff, Tokens
+from fitcheck.cost.workload import Workload, from_profile, from_request
+from fitcheck.errors import UnknownId, UsageError
+from fitcheck.fit.sources import cite
+from fitcheck.units import parse_instant
+
+ARTICLE_MODELS = ("deepseek-v4.1-flash", "glm-5.3-flash", "deepseek-v4-flash", "deepseek-v4-pro")
+"""The open models of the article this tool began with, asked about where no model is named."""
+
+DEFAULT_CLUSTER = "2xspark"
+DEFAULT_PROFILE = "chat"
+_FIRST_DAY, _LAST_DAY = date(1900, 1, 1), date(9000, 1, 1)
+
+
+def find_tariff(catalogue: Catalogue, rate_id: str) -> Tariff:
+    """The rate of exactly this id with its schedules and calendars. Raises `UnknownId` with the nearest ids."""
+    if rate_id not in catalogue.ids("rate"):
+        raise UnknownId(f"unknown rate {rate_id!r}", hint="'fitcheck rates' lists them all", nearest=catalogue.nearest("rate", rate_id))
+    return tariff_of(catalogue, catalogue.get(Rate, rate_id))
+
+
+def tariff_of(catalogue: Catalogue, rate: Rate) -> Tariff:
+    """A rate with the schedules and calendars it names."""
+    names = {period.schedule for period in rate.periods if period.schedule}
+    schedules = {name: catalogue.get(Schedule, name) for name in sorted(names)}
+    days = {rule.holidays for schedule in schedules.values() for rule in schedule.rules if rule.holidays}
+    return Tariff(rate, schedules, {name: catalogue.get(Calendar, name) for name in sorted(days)})
+
+
+def read_instant(text: str) -> datetime:
+    """The instant in `--at`. Raises `UsageError` for one without time and zone."""
+    hint = "write the time and its zone, such as 2026-08-16T16:00Z or 2026-08-17T00:00+08:00"
+    try:
+        moment = parse_instant(text)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"--at: {text!r} is not an instant with time and zone", hint=hint) from error
+    if not _FIRST_DAY <= moment.date() <= _LAST_DAY:
+        raise UsageError(f"--at: {text!r} is too far away", hint=hint)
+    return moment
+
+
+def read_request(input_: str | int, output: str | int, cached: str | int) -> Tokens:
+    """The tokens of `--input`, `--output` and `--cached`. Raises `UsageError` that names the field."""
+    return Tokens(read_tokens(input_, "--input"), read_tokens(output, "--output"), read_tokens(cached, "--cached"))
+
+
+def cost_case(
+    catalogue: Catalogue,
+    models: Sequence[str] = (),
+    *,
+    tokens: str | int,
+    as_of: date,
+    profile: str | None = None,
+    input: str | int | None = None,
+    output: str | int | None = None,
+    cached: str | int | None = None,
+    offpeak: bool = False,
+    schedule: str | None = None,
+    cluster: str = DEFAULT_CLUSTER,
+    months: str | int | None = None,
+    residual: str | Decimal | None = None,
+    electricity: str | Decimal | None = None,
+    price: str | Decimal | None = None,
+    watts: str | Decimal | None = None,
+    idle_watts: str | Decimal | None = None,
+    recipe: str | None = None,
+    speed: str | Decimal | None = None,
+    prefill: str | Decimal | None = None,
+) -> CostCase:
+    """Look up everything a `cost` question names.
+
+    Texts are read as on the command line (`50M`, `$0.17`). Raises `UnknownId` for names nobody catalogued and `UsageError`, with the
+    option named, for values that make no sense.
+    """
+    if offpeak and schedule is not None:
+        raise UsageError("--offpeak and --schedule exclude each other", hint="--offpeak bills all of it off-peak; --schedule says when")
+    if not _FIRST_DAY <= as_of <= _LAST_DAY:
+        raise UsageError(f"--as-of: {as_of.isoformat()} is too far away", hint="write it as YYYY-MM-DD, such as 2026-09-10")
+    spec = find_cluster(catalogue, cluster)
+    asked = [find_model(catalogue, name, as_of) for name in models] or _article_models(catalogue)
+    recipes = _recipes_for(catalogue, spec, recipe)
+    known = {model.id: model for model in asked}
+    for name in sorted({known_recipe.model for known_recipe in recipes} - set(known)):
+        if name in catalogue.blocks("model"):
+            known[name] = catalogue.get(Model, name)
+    return CostCase(
+        as_of=as_of,
+        workload=_workload(catalogue, read_tokens(tokens, "--tokens", at_least=1), profile, (input, output, cached)),
+        models=tuple({model.id: model for model in asked}.values()),
+        models_asked=bool(models),
+        known_models=known,
+        tariffs=tuple(tariff_of(catalogue, rate) for rate in _rates_that_serve(catalogue, known)),
+        recipes=recipes,
+        cluster=spec,
+        original=catalogue.get(Device, spec.device.variant_of) if spec.device.variant_of else None,
+        terms=_terms(catalogue, months, residual, electricity),
+        overrides=Overrides(
+            purchase_usd=read_amount(price, "--price", currency=True),
+            busy_watts=read_amount(watts, "--watts", above_zero=True),
+            idle_watts=read_amount(idle_watts, "--idle-watts"),
+            decode_tok_per_s=read_amount(speed, "--speed", above_zero=True),
+            prefill_tok_per_s=read_amount(prefill, "--prefill", above_zero=True),
+            recipe=_recipe(catalogue, recipe),
+        ),
+        load=parse_schedule(schedule) if schedule is not None else None,
+        schedule=schedule,
+        offpeak=offpeak,
+    )
+
+
+def _article_models(catalogue: Catalogue) -> list[Model]:
+    found = [catalogue.get(Model, name) for name in ARTICLE_MODELS if name in catalogue.blocks("model")]
+    if not found:
+        raise UsageError("no model is named, and the catalogue has none of the default ones", hint="name one, such as glm-5.3-flash")
+    return found
+
+
+def _rates_that_serve(catalogue: Catalogue, models: dict[str, Model]) -> list[Rate]:
+    """Rates that have ever served one of the models; only records whose text names one are parsed."""
+    blocks = catalogue.blocks("rate").values()
+    rates = (catalogue.get(Rate, block.id) for block in blocks if any(name in block.text for name in models))
+    return [rate for rate in rates if any(served.model in models for served in rate.serves)]
+
+
+def _recipes_for(catalogue: Catalogue, spec: ClusterSpec, recipe: str | None) -> tuple[Recipe, ...]:
+    found = catalogue.mentioning(Recipe, device=spec.device.platform)
+    asked = _recipe(catalogue, recipe)
+    same = tuple(known for known in found if known.count == spec.count)
+    return same if asked is None or asked in same else (*same, asked)
+
+
+def _recipe(catalogue: Catalogue, recipe: str | None) -> Recipe | None:
+    if recipe is None:
+        return None
+    if recipe not in catalogue.blocks("recipe"):
+        nearest = catalogue.nearest("recipe", recipe)
+        raise UnknownId(f"--recipe: unknown recipe {recipe!r}", hint="'fitcheck recipes' lists them all", nearest=nearest)
+    return catalogue.get(Recipe, recipe)
+
+
+def _workload(
+    catalogue: Catalogue, total_tokens: int, profile: str | None, request: tuple[str | int | None, str | int | None, str | int | None]
+) -> Workload:
+    input_, output, cached = request
+    if input_ is None and output is None and cached is None:
+        return from_profile(total_tokens, _profile(catalogue, profile or DEFAULT_PROFILE))
+    if profile is not None:
+        raise UsageError("--profile and --input/--output/--cached exclude each other", hint="a profile is a split of its own")
+    if input_ is None or output is None:
+        missing = "--input" if input_ is None else "--output"
+        hint = "give the tokens of a typical request, such as --input 3000 --output 500 --cached 2000"
+        raise UsageError(f"{missing} is missing: a split needs --input and --output", hint=hint)
+    return from_request(total_tokens, read_request(input_, output, 0 if cached is None else cached))
+
+
+def _profile(catalogue: Catalogue, name: str) -> Profile:
+    if name.lower() not in catalogue.blocks("profile"):
+        known = ", ".join(catalogue.ids("profile"))
+        nearest = catalogue.nearest("profile", name)
+        raise UnknownId(f"--profile: unknown profile {name!r}", hint=f"known profiles: {known}", nearest=nearest)
+    return catalogue.get(Profile, name.lower())
+
+
+def _terms(catalogue: Catalogue, months: str | int | None, residual: str | Decimal | None, electricity: str | Decimal | None) -> Terms:
+    life = read_whole(months, "--months", at_least=1, at_most=MAX_MONTHS)
+    left = read_amount(residual, "--residual", at_most=Decimal(1))
+    kwh = read_amount(electricity, "--electricity", currency=True)
+    return Terms(
+        life_months=_term(catalogue, "life-months", Decimal(life) if life is not None else None, "--months"),
+        residual_share=_term(catalogue, "residual-share", left, "--residual"),
+        usd_per_kwh=_term(catalogue, "electricity-usd-per-kwh", kwh, "--electricity"),
+    )
+
+
+def _term(catalogue: Catalogue, assumption_id: str, value: Decimal | None, option: str) -> Figure:
+    if value is not None:
+        return given(value, option)
+    known = catalogue.get(Assumption, assumption_id)
+    return Figure(known.value, known.name, known.grade, cite(known.sources, known), option)

@@ -1,0 +1,167 @@
+"""A document on a terminal: rich tables that adapt to the width, without markup and without wrapping numbers."""
+
+from __future__ import annotations
+
+import io
+import os
+import textwrap
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import Console, Group, JustifyMethod, OverflowMethod, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from fitcheck.views.document import Cell, Column, Document, Line, Table, Tone
+
+STACKED_BELOW = 60
+_STYLES: dict[Tone, str] = {
+    "plain": "",
+    "good": "green",
+    "warn": "yellow",
+    "bad": "red",
+    "quiet": "dim",
+    "strong": "bold",
+}
+_GAP = 3
+_WRAPPED_WIDTH = 28
+
+
+def render(document: Document, *, width: int, colour: bool) -> str:
+    """The document as terminal text of that width; escape codes only where `colour` is true."""
+    out = io.StringIO()
+    console = Console(
+        file=out,
+        width=width,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        no_color=not colour,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+        _environ={},
+    )
+    # One print for everything: what rich does for each call costs more than the text.
+    console.print(Group(*_blocks(document, width)), crop=False)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _blocks(document: Document, width: int) -> Iterator[RenderableType]:
+    yield _hanging("", document.heading, width, "bold")
+    label_width = max((len(part.key) for part in document.parts if isinstance(part, Line)), default=0)
+    previous: Line | Table | None = None
+    for part in document.parts:
+        if isinstance(part, Table):
+            yield ""
+            yield from _table(part, width)
+        else:
+            if isinstance(previous, Table):
+                yield ""
+            label = f"  {part.key:<{label_width}}  " if part.key else "  "
+            yield _hanging(label, part.text, width, _STYLES[part.tone])
+        previous = part
+    if document.notes:
+        yield ""
+        for note in document.notes:
+            yield _hanging("note  ", note, width)
+
+
+def _hanging(label: str, text: str, width: int, style: str = "") -> Text:
+    """Text after a label, its further lines indented to where it began. Words longer than the line (addresses) stay whole."""
+    room = max(20, width - len(label))
+    lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
+    result = Text(label, style="dim", overflow="ignore", no_wrap=True)
+    result.append(("\n" + " " * len(label)).join(lines), style=style or "not dim")
+    return result
+
+
+def _table(table: Table, width: int) -> Iterator[RenderableType]:
+    yield _hanging("", table.title, width, "bold")
+    if not table.rows:
+        yield Text(f"  {table.empty or 'none'}", style="dim")
+        return
+    whole = list(range(len(table.columns)))
+    shown, references = (table, []) if _columns_that_fit(table, width) == whole else _numbered_references(table)
+    chosen = _columns_that_fit(shown, width)
+    if width < STACKED_BELOW or chosen is None:
+        yield from _stacked(table, width)
+        return
+    yield _grid(shown, chosen, width)
+    left_out = [column.name for index, column in enumerate(shown.columns) if index not in chosen]
+    if left_out:
+        yield _hanging("  not shown at this width: ", ", ".join(left_out), width, "dim")
+    for number, address in enumerate(references, start=1):
+        yield Text(f"  {number:>2}  {address}", style="dim", no_wrap=True, overflow="ignore")
+
+
+def _numbered_references(table: Table) -> tuple[Table, list[str]]:
+    """The table with its addresses as numbers, and the addresses in the order of their numbers."""
+    places = [index for index, column in enumerate(table.columns) if column.reference]
+    if not places or len(table.columns) == 1:
+        return table, []
+    addresses = list(dict.fromkeys(row[place].text for row in table.rows for place in places if row[place].text != "-"))
+    numbers = {address: str(number) for number, address in enumerate(addresses, start=1)}
+
+    def numbered(index: int, value: Cell) -> Cell:
+        return Cell(numbers.get(value.text, value.text), value.tone) if index in places else value
+
+    rows = tuple(tuple(numbered(index, value) for index, value in enumerate(row)) for row in table.rows)
+    columns = tuple(column._replace(right=True) if column.reference else column for column in table.columns)
+    return table._replace(columns=columns, rows=rows), addresses
+
+
+def _grid(table: Table, chosen: list[int], width: int) -> RichTable:
+    grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim", padding=(0, 1))
+    room = width - sum(_column_width(table, index) + _GAP for index in chosen) + _GAP
+    for index in chosen:
+        column = table.columns[index]
+        # Widths are given, because they are known here and rich would measure every cell again. What is left goes to the column that wraps.
+        wanted = _column_width(table, index)
+        if column.wrap:
+            longest = max(len(column.name), *(len(row[index].text) for row in table.rows))
+            extra = max(0, min(room, longest - wanted))
+            wanted, room = wanted + extra, room - extra
+        overflow: OverflowMethod = "fold" if column.wrap else "crop"
+        justify: JustifyMethod = "right" if column.right else "left"
+        grid.add_column(Text(column.name), justify=justify, no_wrap=not column.wrap, overflow=overflow, width=wanted)
+    for row in table.rows:
+        grid.add_row(*(_text(row[index]) for index in chosen))
+    return grid
+
+
+def _text(value: Cell) -> Text:
+    return Text(value.text, style=_STYLES[value.tone])
+
+
+def _columns_that_fit(table: Table, width: int) -> list[int] | None:
+    """Columns to show: all, less those of the highest rank until the table fits; None where even rank 0 does not."""
+    chosen = list(range(len(table.columns)))
+    while sum(_column_width(table, index) + _GAP for index in chosen) - _GAP > width:
+        rank = max(table.columns[index].rank for index in chosen)
+        if rank == 0:
+            return None
+        last = max(index for index in chosen if table.columns[index].rank == rank)
+        chosen.remove(last)
+    return chosen
+
+
+def _column_width(table: Table, index: int) -> int:
+    column: Column = table.columns[index]
+    widest = max(len(row[index].text) for row in table.rows)
+    return max(len(column.name), min(widest, _WRAPPED_WIDTH) if column.wrap else widest)
+
+
+def _stacked(table: Table, width: int) -> Iterator[RenderableType]:
+    label_width = max(len(column.name) for column in table.columns)
+    for number, row in enumerate(table.rows):
+        if number:
+            yield ""
+        for column, value in zip(table.columns, row, strict=True):
+            if value.text != "-":
+                yield _hanging(f"  {column.name:<{label_width}}  ", value.text, width, _STYLES[value.tone])
+
+
+def wants_colour(is_terminal: bool) -> bool:
+    """Colour only for a terminal, and not with a non-empty NO_COLOR or TERM=dumb."""
+    return is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

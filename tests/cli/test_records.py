@@ -1,0 +1,75 @@
+"""`models | hardware | rates | recipes`: lists and single records, with their sources."""
+
+import json
+
+import pytest
+
+from tests.cli.run import fitcheck
+
+
+@pytest.mark.parametrize("command", ["models", "hardware", "rates", "recipes"])
+@pytest.mark.parametrize("columns", [60, 80, 140])
+def test_lists_keep_to_the_screen(command, columns):
+    ran = fitcheck(command, columns=columns)
+    assert ran.code == 0, ran.err
+    # an id or an address is never broken, so that it can be copied: only a line that is one of them may be wider
+    wide = [line for line in ran.out.splitlines() if len(line) > columns and max(map(len, line.split())) < columns - 20]
+    assert wide == []
+
+
+@pytest.mark.parametrize(
+    ("command", "record", "words"),
+    [
+        (
+            "models",
+            "glm-5.3-flash",
+            ["5,995 B per token", "147,619,840 B per sequence", "https://huggingface.co/zai-org/GLM-5.3-Flash", "withdrawn"],
+        ),
+        ("models", "deepseek-v3", ["70,272 B per token"]),
+        ("hardware", "spark", ["130,663,006,208 B", "0.87", "measured", "4699"]),
+        ("hardware", "spark-pair", ["dgx-spark", "cable"]),
+        ("recipes", "glm-5.3-flash-2x-miaai-exl3-dflash2", ["exl3-4bpw", "https://github.com/MiaAI-Lab"]),
+        ("rates", "deepseek/deepseek-flash", ["0.15", "0.003", "0.60", "1.20", "Asia/Shanghai", "2026-09-10T04:00Z"]),
+    ],
+)
+def test_one_record_with_its_sources(command, record, words):
+    ran = fitcheck(command, record, columns=200)
+    assert ran.code == 0, ran.err
+    for word in words:
+        assert word in ran.out, word
+
+
+@pytest.mark.parametrize("command", ["models", "hardware", "rates", "recipes"])
+def test_an_unknown_id_exits_3_with_the_nearest(command):
+    ran = fitcheck(command, "qwen3-8x")
+    assert ran.code == 3
+    assert "did you mean" in ran.err
+    assert ran.out == ""
+
+
+@pytest.mark.parametrize(
+    "arguments", [("models",), ("models", "gpt-oss-20b"), ("hardware",), ("hardware", "spark"), ("recipes",), ("rates",)]
+)
+def test_json_comes_in_the_envelope(arguments):
+    answer = json.loads(fitcheck(*arguments, "--format", "json").out)
+    assert answer["command"] == arguments[0]
+    assert len(answer["catalogue"]["digest"]) == 64
+
+
+def test_lists_are_as_of_a_day():
+    early = fitcheck("recipes", "--as-of", "2026-06-30", "--format", "plain").out
+    dates = [line.split("\t")[-1] for line in early.splitlines() if line.startswith("recipes\t")]
+    assert dates
+    assert max(dates) <= "2026-06-30"
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        f"{sys.executable} -m fitcheck rates --format plain | head -1", shell=True, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.startswith("heading")
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
