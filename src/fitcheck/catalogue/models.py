@@ -41,9 +41,11 @@ class Component(BytesFigure):
     """One part of a checkpoint.
 
     `split` says how tensor parallelism treats it: divided over the ranks, or whole on each. An `optional` part is not loaded unless
-    it is placed (`--place drafter=gpu`), such as a drafter that is downloaded apart.
+    it is placed (`--place drafter=gpu`), such as a drafter that is downloaded apart. `place` is where those who run it keep the part, when
+    that is not where the engine would put it by itself.
     """
 
+    place: Literal["gpu", "ram", "nvme"] | None = None
     kind: ComponentKind
     split: Literal["divided", "replicated"] = "divided"
     optional: bool = False

@@ -71,14 +71,14 @@ class Placed(NamedTuple):
 
 
 def place_components(checkpoint: Checkpoint, engine: Engine, asked: dict[ComponentKind, str]) -> tuple[Placed, ...]:
-    """Where each component lies: as asked; n-gram tables where the engine puts them; optional parts nowhere (left out) unless asked."""
+    """Where each component lies: as asked, else as its record says; n-gram tables where the engine puts them; optional parts nowhere (left out) unless asked."""
     placed = []
     for component in checkpoint.components:
         if component.kind in asked:
             placed.append(Placed(component, asked[component.kind], True))
         elif not component.optional:
-            place = engine.ngram_placement if component.kind is ComponentKind.NGRAM else "gpu"
-            placed.append(Placed(component, place, False))
+            usual = engine.ngram_placement if component.kind is ComponentKind.NGRAM else "gpu"
+            placed.append(Placed(component, component.place or usual, False))
     return tuple(placed)
 
 
