@@ -71,7 +71,10 @@ class Placed(NamedTuple):
 
 
 def place_components(checkpoint: Checkpoint, engine: Engine, asked: dict[ComponentKind, str]) -> tuple[Placed, ...]:
-    """Where each component lies: as asked, else as its record says; n-gram tables where the engine puts them; optional parts nowhere (left out) unless asked."""
+    """Where each component lies: as asked, else as its record says, else n-gram tables where the engine puts them and all else on the GPU.
+
+    Optional parts lie nowhere (they are left out) unless asked for.
+    """
     placed = []
     for component in checkpoint.components:
         if component.kind in asked:
