@@ -44,7 +44,7 @@ def fit(
     `context` is tokens per user, a number or text such as `128k`; `usable` is bytes per device or text such as `102GiB`; `as_of` is today
     (UTC) unless given. Raises a `fitcheck.errors.FitcheckError` for names and values that make no sense.
     """
-    from fitcheck.ask import fit_case
+    from fitcheck.fit.ask import fit_case
     from fitcheck.fit.solve import fit as answer
 
     case = fit_case(
@@ -78,8 +78,8 @@ def recommend(
     `context` is tokens per user, a number or text such as `128k`; without it 32,768, or a model's maximum if smaller. Raises a
     `fitcheck.errors.FitcheckError` for names and values that make no sense.
     """
+    from fitcheck.advise.ask import recommend_case
     from fitcheck.advise.recommend import recommend as answer
-    from fitcheck.ask import recommend_case
 
     day = as_of or datetime.now(UTC).date()
     return answer(recommend_case(catalogue or load_catalogue(), cluster=cluster, as_of=day, context=context, users=users, engine=engine))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from datetime import UTC, date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from fitcheck.errors import UsageError
 
@@ -33,6 +33,7 @@ _SIZE = re.compile(r"^\s*([0-9][0-9_,]*(?:\.[0-9]+)?)\s*([KMGT]?i?B)\s*$", re.IG
 _CONTEXT_SUFFIXES = {"": 1, "K": KIB, "M": MIB}
 _VOLUME_SUFFIXES = {"": 1, "K": 1000, "M": 1000**2, "B": 1000**3, "G": 1000**3, "T": 1000**4}
 _NUMBER = re.compile(r"^\s*([0-9][0-9_,]*(?:\.[0-9]+)?)\s*([A-Za-z]?)\s*$")
+MAX_DIGITS = 30
 _MONTH = re.compile(r"^\d{4}-\d{2}$")
 
 
@@ -44,7 +45,7 @@ def parse_bytes(text: str) -> int:
     match = _SIZE.match(text)
     if match is None:
         raise UsageError(f"cannot read {text!r} as a size", hint="write a number with its unit, such as 102GiB or 128GB")
-    number = Decimal(match[1].replace("_", "").replace(",", ""))
+    number = _number(match[1])
     return int((number * _BYTE_UNITS[match[2].upper()]).to_integral_value())
 
 
@@ -88,13 +89,17 @@ def _parse_count(text: str, suffixes: dict[str, int], what: str, example: str) -
     match = _NUMBER.match(text)
     if match is None or match[2].upper() not in suffixes:
         raise UsageError(f"cannot read {text!r} as {what}", hint=f"write a positive number {example}")
-    try:
-        value = Decimal(match[1].replace("_", "").replace(",", "")) * suffixes[match[2].upper()]
-    except InvalidOperation as error:  # pragma: no cover - the pattern admits only numbers
-        raise UsageError(f"cannot read {text!r} as {what}") from error
+    value = _number(match[1]) * suffixes[match[2].upper()]
     if value != value.to_integral_value() or value < 1:
         raise UsageError(f"{text!r} is not a whole, positive number of tokens", hint=f"write it {example}")
     return int(value)
+
+
+def _number(digits: str) -> Decimal:
+    plain = digits.replace("_", "").replace(",", "")
+    if len(plain) > MAX_DIGITS:
+        raise UsageError(f"a number of {len(plain)} digits is out of any range", hint=f"write one with {MAX_DIGITS} digits at most")
+    return Decimal(plain)
 
 
 def format_tokens(tokens: int) -> str:

@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fitcheck
+from fitcheck.advise.ask import recommend_case
 from fitcheck.advise.misses import FITS_ON_UP_TO
 from fitcheck.advise.order import CRITERIA, Standing, arranged, choose_quality
 from fitcheck.advise.recommend import limited, recommend
 from fitcheck.advise.report import ScoreRow
-from fitcheck.ask import fit_case, recommend_case
 from fitcheck.catalogue.models import Model
 from fitcheck.errors import UsageError
+from fitcheck.fit.ask import fit_case
 from fitcheck.fit.solve import fit
 from fitcheck.units import counted_from
 from tests.conftest import AS_OF
@@ -142,16 +143,27 @@ def test_what_is_not_known_says_which_figure(catalogue):
     record = catalogue.get(Model, "kimi-k2")
     official = record.checkpoint("official-fp8")
     nameless = official.model_copy(update={"id": "smaller", "components": ()})
-    changes = {"architecture": None}, {"checkpoints": (nameless,)}, {"checkpoints": (nameless, official)}, {"checkpoints": ()}
+    sixteen = recommend_case(catalogue, cluster="16xspark", as_of=AS_OF)  # 958.5 GiB / 16 = 59.9 GiB: the weights alone would fit
+    asked = [(sixteen, {"architecture": None}), (case, {"checkpoints": (nameless,)}), (case, {"checkpoints": ()})]
     reasons = []
-    for change in changes:
-        report = recommend(replace(case, models=(record.model_copy(update=change),)))
+    for question, change in asked:
+        report = recommend(replace(question, models=(record.model_copy(update=change),)))
         assert (report.rows, report.misses, report.first) == ((), (), None)
         reasons.append(report.unknown[0].reason)
     assert "architecture is not published" in reasons[0]
     assert reasons[1] == "the size of this build is not published"
-    assert reasons[2].startswith("the size of this build is not published; of those known official-fp8 comes nearest, ")
-    assert "no checkpoint" in reasons[3]
+    assert "no checkpoint" in reasons[2]
+
+
+def test_weights_that_are_too_large_settle_it_whatever_else_is_unknown(catalogue):
+    case = recommend_case(catalogue, cluster="2xspark", as_of=AS_OF)
+    record = catalogue.get(Model, "kimi-k2")
+    official = record.checkpoint("official-fp8")
+    nameless = official.model_copy(update={"id": "smaller", "components": ()})
+    for change in ({"architecture": None}, {"checkpoints": (nameless, official)}):  # 958.5 GiB / 2 > 105.87 GiB
+        report = recommend(replace(case, models=(record.model_copy(update=change),)))
+        assert [miss.checkpoint for miss in report.misses] == ["official-fp8"]
+        assert (report.rows, report.unknown) == ((), ())
 
 
 def test_a_withdrawn_build_is_never_recommended(catalogue):

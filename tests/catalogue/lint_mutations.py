@@ -72,6 +72,9 @@ MUTATIONS = (
     Mutation("FC112", "jetty-ring:", "Jetty.Ring:"),
     Mutation("FC113", "    - id: bf16\n", "    - id: nv-fp4\n", "- id: nvfp4\n"),
     Mutation("FC114", "formats: [bf16, nvfp4]", "formats: [nvfp4]", "format: bf16"),
+    Mutation("FC115", 'tern-on-jetty", read: "2026-11-01"', 'tern-on-jetty", read: "2062-11-01"'),
+    Mutation("FC115", 'date: "2026-05-20"', 'date: "2062-05"'),
+    Mutation("FC115", 'amount: 4699, from: "2026-02-20"', 'amount: 4699, from: "2062-02-20"'),
     # models
     Mutation(
         "FC201",
@@ -106,6 +109,8 @@ MUTATIONS = (
         "- {kind: vision, value: 100000000, source: card}\n        - {kind: drafter, value: 0,",
         "value: 0, source: quant}\n      resident",
     ),
+    Mutation("FC213", '{value: "2.2 GiB", devices: 2', '{value: "3.5 GiB", devices: 2'),
+    Mutation("FC214", '{status: effective, from: "2026-03-10", source: card}', '{status: effective, from: "2026-03-08", source: card}'),
     # prices
     Mutation("FC301", 'until: "2026-07-01T00:00Z"', 'until: "2026-07-01T00:01Z"', '- from: "2026-07-01T00:00Z"\n      offpeak'),
     Mutation("FC301", "status: withdrawn\n      offpeak", "status: effective\n      offpeak", '- from: "2026-08-01T00:00Z"'),
@@ -157,14 +162,20 @@ MUTATIONS = (
     Mutation("FC407", "fraction: 0.87, source: boot", "fraction: 0.999, source: boot"),
     Mutation("FC408", 'low: {value: "0.4 GiB"', 'low: {value: "3.4 GiB"', 'value: "3.1 GiB"'),
     Mutation("FC409", "engine: gullrun, fraction", "engine: skua, fraction"),
+    Mutation("FC410", "bandwidth_bytes_per_s: {value: 273000000000,", "bandwidth_bytes_per_s: {value: 273,"),
+    Mutation("FC410", "bandwidth_bytes_per_s: {value: 273000000000,", "bandwidth_bytes_per_s: {value: 273000000000000,"),
     # recipes
     Mutation("FC501", "context_tokens: 65536", "context_tokens: 131073"),
     Mutation("FC502", "tp: 2\n", "tp: 4\n"),
-    Mutation("FC503", 'date: "2026-05-20"', 'date: "2026-03-09"'),
+    Mutation("FC503", 'date: "2026-05-20"', 'date: "2026-03-08"'),
     Mutation("FC504", "{phase: decode, users: 8,", "{phase: decode, users: 8, headline: true,"),
     Mutation("FC505", "{phase: decode, users: 8,", "{phase: decode, users: 1,"),
     Mutation("FC506", 'kv_bytes_per_device: "8 GiB"', 'kv_bytes_per_device: "8 TiB"'),
     Mutation("FC506", 'usable_bytes: "110 GiB"', 'usable_bytes: "122 GiB"'),
     Mutation("FC507", "engine: gullrun\n  setup", "engine: skua\n  setup"),
+    Mutation("FC509", "kv_dtype: fp8", "kv_dtype: fp9"),
+    Mutation("FC509", "kv_dtype: fp8", "kv_dtype: q8_0/f16/f16"),
+    Mutation("FC510", "low_tok_per_s: 40, high_tok_per_s: 44", "low_tok_per_s: 40, high_tok_per_s: 5001"),
+    Mutation("FC510", "low_tok_per_s: 3000, high_tok_per_s: 3000", "low_tok_per_s: 3000, high_tok_per_s: 300000"),
     Mutation("FC508", "engine: gullrun\n  setup", "engine: petrel\n  setup", "checkpoint: nvfp4"),
 )

@@ -157,16 +157,27 @@ def test_a_broken_overlay_is_one_clear_error(tmp_path, text, words):
     assert "Traceback" not in ran.err
 
 
+BOX = """my-box:
+  kind: device
+  name: NAME
+  maker: me
+  chip: nvidia
+  memory:
+    sold: {value: 96 GiB, source: own}
+    visible:
+      - {value: 95 GiB, source: own}
+  sources:
+    own: {url: "https://example.org/box", read: "2026-11-30"}
+"""
+
+
 def test_text_from_a_file_cannot_steer_the_terminal(tmp_path):
     overlay = tmp_path / "mine.yaml"
-    overlay.write_text(
-        'my-box:\n  kind: device\n  name: "My \\e[31mred\\u202e box [bold]x[/bold]"\n  maker: me\n  chip: nvidia\n  memory:\n'
-        "    sold: {value: 96 GiB, source: own}\n    visible:\n      - {value: 95 GiB, source: own}\n"
-        '  sources:\n    own: {url: "https://example.org/box", read: "2026-11-30"}\n',
-        encoding="utf-8",
-    )
-    for format_ in ("table", "plain", "csv", "md"):
-        out = fitcheck("fit", "gpt-oss-120b", "--cluster", "my-box", "--overlay", str(overlay), "--format", format_).out
-        assert "\x1b" not in out
-        assert "\u202e" not in out
-    assert "[bold]x[/bold]" in fitcheck("fit", "gpt-oss-120b", "--cluster", "my-box", "--overlay", str(overlay)).out
+    ask = ("fit", "gpt-oss-120b", "--cluster", "my-box", "--overlay", str(overlay))
+    overlay.write_text(BOX.replace("NAME", '"My \\e[31mred\\u202e box"'), encoding="utf-8")
+    refused = fitcheck(*ask)
+    assert (refused.code, refused.out) == (4, "")
+    assert "mine.yaml:3: my-box: name holds the character U+001B" in refused.err
+    assert not {"\x1b", "\u202e"} & set(refused.err)
+    overlay.write_text(BOX.replace("NAME", "My [bold]red[/bold] box"), encoding="utf-8")
+    assert "My [bold]red[/bold] box" in fitcheck(*ask).out

@@ -47,7 +47,7 @@ def test_json_holds_the_contract_and_is_the_same_every_time():
     assert {"index", "version", "score", "date", "of"} <= set(result["rows"][0]["score"])
     assert {"low", "best", "high", "basis"} == set(result["rows"][0]["decode_tok_per_s"])
     assert {"model", "checkpoint", "short_by_bytes", "fits_on", "note"} <= set(result["misses"][0])
-    assert {"model", "reason"} <= set(result["unknown"][0])
+    assert all({"model", "reason"} <= set(row) for row in result["unknown"])
 
 
 def test_why_names_recipes_and_scores_with_their_addresses():
@@ -66,7 +66,7 @@ def test_where_nothing_fits_the_nearest_miss_is_told():
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("--cluster", "2xsprak"), 3, "did you mean: spark"),
+        (("--cluster", "2xsprak"), 3, "did you mean: 2xspark"),
         (("--cluster", "0xspark"), 2, "0 devices"),
         (("--cluster", "2xspark", "--context", "-5"), 2, "'-5'"),
         (("--cluster", "2xspark", "--users", "0"), 2, "0 users"),

@@ -26,7 +26,7 @@ def test_lists_keep_to_the_screen(command, columns):
             ["5,995 B per token", "147,619,840 B per sequence", "https://huggingface.co/zai-org/GLM-5.3-Flash", "withdrawn"],
         ),
         ("models", "deepseek-v3", ["70,272 B per token"]),
-        ("hardware", "spark", ["130,663,006,208 B", "0.87", "measured", "4699"]),
+        ("hardware", "spark", ["130,663,006,208", "0.87", "measured", "4,699 USD"]),
         ("hardware", "spark-pair", ["dgx-spark", "cable"]),
         ("recipes", "glm-5.3-flash-2x-miaai-exl3-dflash2", ["exl3-4bpw", "https://github.com/MiaAI-Lab"]),
         ("rates", "deepseek/deepseek-flash", ["0.15", "0.003", "0.60", "1.20", "Asia/Shanghai", "2026-09-10T04:00Z"]),

@@ -180,7 +180,7 @@ def test_what_makes_no_sense_is_refused_with_the_field_named(catalogue, options,
     [
         ((), {"profile": "chta"}, "chat"),
         (("glm-5.3-flsh",), {}, "glm-5.3-flash"),
-        ((), {"cluster": "2xsprak"}, "spark"),
+        ((), {"cluster": "2xsprak"}, "2xspark"),
         ((), {"recipe": "x"}, None),
     ],
 )

@@ -19,6 +19,7 @@ from fitcheck.advise.words import (
     quality_sentence,
     speed_sentence,
 )
+from fitcheck.errors import UsageError
 from fitcheck.fit.case import HEADLINE_CONTEXT_TOKENS, Case, cluster_row
 from fitcheck.fit.report import Assumption, CheckpointRow, FitReport, Verdict
 from fitcheck.fit.solve import fit
@@ -42,7 +43,11 @@ def recommend(question: RecommendCase) -> RecommendReport:
     unknown: list[UnknownRow] = []
     for model in question.released:
         case = question.fit_case(model)
-        report = fit(case)
+        try:
+            report = fit(case)
+        except UsageError as error:  # the engine asked for serves no build of this model: an answer here, not a mistake
+            unknown.append(UnknownRow(model.id, model.name, None, error.message, ()))
+            continue
         build = next((row for row in report.checkpoints if row.id == report.checkpoint and row.status != "withdrawn"), None)
         nearest = nearest_build(report)
         if question.ends_before(model):

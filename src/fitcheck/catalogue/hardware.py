@@ -84,6 +84,8 @@ class Device(Record):
     chip: Chip
     aliases: tuple[str, ...] = ()
     variant_of: str | None = None
+    compute_capability: NumberFigure | None = None
+    """NVIDIA's number for what the chip can do, which decides cache layouts."""
     memory: Memory
     usable: tuple[UsableShare, ...] = ()
     overhead: tuple[Overhead, ...] = ()
@@ -136,9 +138,24 @@ class Engine(Record):
     formats: tuple[str, ...] = ()
     chips: tuple[Chip, ...] = Field(min_length=1)
     preference: int
+    only: dict[str, tuple[Chip, ...]] = Field(default_factory=dict)
+    """Formats that it serves on some chips alone."""
+    by_recipe: tuple[str, ...] = ()
+    """Formats that stock builds do not serve: taken as served only on machines where a recipe shows it."""
     split: Literal["tensor", "pipeline"] = "tensor"
     ngram_placement: Literal["gpu", "nvme"] = "gpu"
+    offloads: dict[str, tuple[Literal["ram", "nvme"], ...]] = Field(default_factory=dict)
+    """Components that it can keep outside the device's memory, and where."""
     usable: EngineDefault | None = None
     overhead: Overhead | None = None
     sources: dict[str, Source]
     note: str | None = None
+
+    def serves(self, format_name: str, chip: Chip) -> bool:
+        """Whether its stock builds serve checkpoints of a format on a chip."""
+        return (
+            format_name in self.formats
+            and format_name not in self.by_recipe
+            and chip in self.chips
+            and chip in self.only.get(format_name, self.chips)
+        )

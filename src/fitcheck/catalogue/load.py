@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
@@ -21,6 +22,8 @@ from fitcheck.catalogue.text import Block, YamlProblem, parse, parse_value, spli
 from fitcheck.errors import DataError, UnknownId
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from fitcheck.catalogue.hardware import Device
     from fitcheck.catalogue.models import Model
     from fitcheck.catalogue.ratecards import Rate
@@ -78,15 +81,20 @@ def normalise(name: str) -> str:
 
 
 def read_text(path: Path) -> str:
-    """A catalogue file's text. Raises `DataError` where it is missing, not UTF-8, or larger than any catalogue."""
+    """A catalogue file's text. Raises `DataError` where it is missing, not a file of its own, not UTF-8, or larger than any catalogue."""
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
+        if not S_ISREG(path.stat().st_mode):
+            what = "a folder" if path.is_dir() else "a pipe or device"
+            raise DataError(f"{path}: {what}, not a file", hint="name a YAML file of records; a pipe's text has to be saved first")
+        with path.open("rb") as file:
+            held = file.read(MAX_FILE_BYTES + 1)
+        if len(held) > MAX_FILE_BYTES:
             raise DataError(f"{path}: larger than {MAX_FILE_BYTES:,} bytes, so not a catalogue file")
-        return path.read_bytes().decode("utf-8-sig")
+        return held.decode("utf-8").removeprefix("\ufeff")
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file", hint="check the path; an overlay is a YAML file of records") from error
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+    except (OSError, ValueError) as error:  # a name with a NUL in it, bytes that are not UTF-8
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text" if isinstance(error, UnicodeError) else str(error)
         raise DataError(f"{path}: cannot be read ({reason})") from error
 
 
@@ -131,6 +139,11 @@ class Catalogue:
             for block in found:
                 build(KINDS[block.kind or ""], block)
         return blocks
+
+    @property
+    def texts(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The texts by file name: those shipped, and the overlays."""
+        return dict(self._texts), dict(self._overlay_texts)
 
     @cached_property
     def overlays(self) -> tuple[Overlay, ...]:
@@ -204,24 +217,11 @@ class Catalogue:
                 names.setdefault(name, block.id)
         return names
 
-    def nearest(self, kind: str, name: str, count: int = 3) -> tuple[str, ...]:
-        """Ids and aliases that look most like a name, best first."""
-        from difflib import SequenceMatcher
+    def nearest(self, kind: str, name: str, day: date | None = None) -> tuple[str, ...]:
+        """Up to three ids and aliases that look most like a name, best first; on a `day`, only names that are in force then."""
+        from fitcheck.catalogue.nearest import nearest
 
-        wanted = normalise(name)
-
-        def likeness(candidate: str) -> tuple[float, str]:
-            form = normalise(candidate)
-            inside = 0.1 if wanted and (wanted in form or form in wanted) else 0.0
-            return -(SequenceMatcher(None, wanted, form).ratio() + inside), candidate
-
-        best: list[str] = []
-        for candidate in sorted(self.names(kind), key=likeness):
-            if self.names(kind)[candidate] not in {self.names(kind)[chosen] for chosen in best}:
-                best.append(candidate)
-            if len(best) == count:
-                break
-        return tuple(best)
+        return nearest(self, kind, name, day)
 
 
 def _kind_of(record_type: type[Record]) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from typing import TYPE_CHECKING
 
+from fitcheck.catalogue import variants
 from fitcheck.catalogue.hardware import Cluster, Device, Engine
 from fitcheck.catalogue.load import Catalogue, normalise
 from fitcheck.catalogue.models import Alias, Checkpoint, Model
@@ -12,9 +14,17 @@ from fitcheck.catalogue.provenance import Status
 from fitcheck.errors import UnknownId, UsageError
 from fitcheck.frozen import frozen
 
+if TYPE_CHECKING:
+    from fitcheck.catalogue.recipes import Recipe
+
 MAX_DEVICES = 4096
 _COUNTED = re.compile(r"^\s*(?P<count>-?\d+)\s*[x×*]\s*(?P<name>\S.*?)\s*$", re.IGNORECASE)
 _TIMES = re.compile(r"^\s*(?P<name>\S.*?)\s*[*×]\s*(?P<count>-?\d+)\s*$")
+_LOOSE = (
+    re.compile(r"^\s*(?P<name>\S.*?)\s*x\s*(?P<count>\d+)\s*$", re.IGNORECASE),
+    re.compile(r"^\s*(?P<count>\d+)[\s_-]*(?P<name>[^\s\d_-].*?)\s*$"),
+)
+"""Further ways in which people write a count (`sparkx2`, `2 spark`), taken only where the whole is no name and the rest is a device."""
 
 
 @frozen
@@ -31,6 +41,16 @@ class ClusterSpec:
         return f"{self.count}x {self.device.id}"
 
 
+def find_build(catalogue: Catalogue, name: str, as_of: date) -> tuple[Model, Checkpoint | None]:
+    """As `find_model`, with the checkpoint where the name is that of one: its hub id, or an alias that names it."""
+    model = find_model(catalogue, name, as_of)
+    hub_id = name.lower() if name.lower() != (model.hub_id or "").lower() else None
+    by_hub = next((build for build in model.checkpoints if hub_id and (build.hub_id or "").lower() == hub_id), None)
+    alias = next((alias for alias in model.aliases if normalise(alias.name) == normalise(name)), None)
+    by_alias = model.checkpoint(alias.checkpoint) if alias is not None and alias.checkpoint is not None else None
+    return model, by_hub or by_alias
+
+
 def find_model(catalogue: Catalogue, name: str, as_of: date) -> Model:
     """The model of this id, hub id, or alias in force on the day. Raises `UnknownId` with the nearest names."""
     record_id = _find_id(catalogue, "model", name)
@@ -44,7 +64,7 @@ def find_model(catalogue: Catalogue, name: str, as_of: date) -> Model:
             model = catalogue.get(Model, block.id)
             if name.lower() in {(known or "").lower() for known in (model.hub_id, *(build.hub_id for build in model.checkpoints))}:
                 return model
-    raise UnknownId(f"unknown model {name!r}", hint="'fitcheck models' lists them all", nearest=catalogue.nearest("model", name))
+    raise UnknownId(f"unknown model {name!r}", hint="'fitcheck models' lists them all", nearest=catalogue.nearest("model", name, as_of))
 
 
 def _find_id(catalogue: Catalogue, kind: str, name: str) -> str | None:
@@ -57,7 +77,7 @@ def _checked_alias(catalogue: Catalogue, model: Model, name: str, as_of: date) -
     known = [alias for alias in model.aliases if normalise(alias.name) == normalise(name)]
     if any(alias.serves_on(as_of) for alias in known):
         return model
-    raise UnknownId(_alias_reason(known, model, name, as_of), hint=f"ask for {model.id}", nearest=catalogue.nearest("model", name))
+    raise UnknownId(_alias_reason(known, model, name, as_of), hint=f"ask for {model.id}", nearest=catalogue.nearest("model", name, as_of))
 
 
 def _alias_reason(known: list[Alias], model: Model, name: str, as_of: date) -> str:
@@ -72,7 +92,7 @@ def find_checkpoint(model: Model, name: str) -> Checkpoint:
     """The model's checkpoint of this id or hub id. Raises `UnknownId` with the nearest."""
     wanted = normalise(name)
     for checkpoint in model.checkpoints:
-        if wanted in (normalise(checkpoint.id), normalise(checkpoint.hub_id or "")):
+        if wanted and wanted in {normalise(known) for known in (checkpoint.id, checkpoint.hub_id) if known}:
             return checkpoint
     from difflib import get_close_matches
 
@@ -90,28 +110,62 @@ def find_engine(catalogue: Catalogue, name: str) -> Engine:
     return catalogue.get(Engine, record_id)
 
 
+def find_recipe(catalogue: Catalogue, name: str) -> Recipe:
+    """The recipe of this id. Raises `UnknownId` with the nearest."""
+    record_id = _find_id(catalogue, "recipe", name)
+    if record_id is None:
+        raise UnknownId(f"unknown recipe {name!r}", hint="'fitcheck recipes' lists them all", nearest=catalogue.nearest("recipe", name))
+    from fitcheck.catalogue.recipes import Recipe
+
+    return catalogue.get(Recipe, record_id)
+
+
 def find_cluster(catalogue: Catalogue, spec: str) -> ClusterSpec:
     """The cluster in a spec: `2xspark`, `2x dgx-spark`, `spark*2`, one device by name, or a named cluster.
 
     Raises `UsageError` for a count that makes no sense and `UnknownId` for a device nobody has catalogued.
     """
+    if not spec.strip():
+        raise UsageError("the cluster is empty", hint="name a device and how many of it, such as 2xspark")
     match = _COUNTED.match(spec) or _TIMES.match(spec)
     if match is None:
         cluster_id = _find_id(catalogue, "cluster", spec)
         if cluster_id is not None:
             named = catalogue.get(Cluster, cluster_id)
-            return ClusterSpec(catalogue.get(Device, named.device), named.count, named)
-    count = int(match["count"][:9]) if match else 1
+            return ClusterSpec(variants.device(catalogue, named.device), named.count, named)
     name = match["name"] if match else spec
-    if not name.strip():
-        raise UsageError("the cluster is empty", hint="name a device and how many of it, such as 2xspark")
-    if not 1 <= count <= MAX_DEVICES:
-        raise UsageError(f"a cluster of {count} devices makes no sense", hint="write a count from 1 on, such as 2xspark")
     device_id = _find_id(catalogue, "device", name)
+    if match is None and device_id is None:
+        match, device_id = _loosely(catalogue, spec)
+    count = _count(match["count"]) if match else 1
     if device_id is None:
-        raise UnknownId(f"unknown device {name!r}", hint="'fitcheck hardware' lists them all", nearest=catalogue.nearest("device", name))
-    device = catalogue.get(Device, device_id)
+        raise _unknown_device(catalogue, spec, match and match["name"], count)
+    device = variants.device(catalogue, device_id)
     return ClusterSpec(device, count, _default_cluster(catalogue, device, count))
+
+
+def _loosely(catalogue: Catalogue, spec: str) -> tuple[re.Match[str] | None, str | None]:
+    """A count and a device in a spec that is neither in the grammar nor a name; the match alone where only the count can be told."""
+    found = [match for match in (form.match(spec) for form in _LOOSE) if match]
+    for match in found:
+        device_id = _find_id(catalogue, "device", match["name"])
+        if device_id is not None:
+            return match, device_id
+    return None, None
+
+
+def _count(written: str) -> int:
+    count = int(written) if len(written) <= len(str(MAX_DEVICES)) + 1 else MAX_DEVICES + 1
+    if not 1 <= count <= MAX_DEVICES:
+        raise UsageError(f"a cluster of {written} devices makes no sense", hint=f"write a count from 1 to {MAX_DEVICES}, such as 2xspark")
+    return count
+
+
+def _unknown_device(catalogue: Catalogue, spec: str, name: str | None, count: int) -> UnknownId:
+    from fitcheck.catalogue.nearest import nearest_clusters
+
+    nearest = nearest_clusters(catalogue, name or spec, None if name is None else count)
+    return UnknownId(f"unknown device {name or spec!r}", hint="'fitcheck hardware' lists them all", nearest=nearest)
 
 
 def _default_cluster(catalogue: Catalogue, device: Device, count: int) -> Cluster | None:

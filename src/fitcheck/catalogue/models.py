@@ -68,12 +68,16 @@ class Checkpoint(Record):
     """One downloadable build of a model.
 
     `components` add up to what is downloaded. `bits_per_weight` is the build's own label; where it is absent it is the resident bytes
-    over the parameters. `divergence` is the KL divergence from the 16-bit original, where someone published it.
+    over the parameters. `divergence` is the KL divergence from the 16-bit original, where someone published it. `native` builds are the
+    weights as their maker trained or released them first: the zero of any divergence. From a `pruned` build experts were removed: another
+    model in quality, with fewer parameters than its model's.
     """
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9.\-]*$")
     hub_id: str | None = None
     format: str
+    native: bool = False
+    pruned: bool = False
     components: tuple[Component, ...] = ()
     resident: tuple[ResidentFigure, ...] = ()
     bits_per_weight: NumberFigure | None = None
@@ -104,6 +108,8 @@ class Alias(Event):
     """
 
     name: str
+    checkpoint: str | None = None
+    """The build that the name means, where it is that of one (a refresh)."""
     until: DayOrMonth | None = None
 
     def serves_on(self, day: date) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fitcheck.errors import FitcheckError, UsageError
+from fitcheck.errors import DataError, FitcheckError, UsageError
 from fitcheck.units import parse_day
 from fitcheck.views.document import Format
 
@@ -32,6 +34,8 @@ OverlayOption = Annotated[
     ),
 ]
 NON_TERMINAL_WIDTH = 120
+WIDEST = 10_000
+_CODES = "Exit codes: 0 answered, 2 usage, 3 unknown id, 4 data problem"
 
 
 @dataclass
@@ -42,6 +46,19 @@ class Invocation:
 
 
 INVOCATION = Invocation()
+
+
+def epilog(examples: str, codes: str = "") -> str:
+    r"""Examples and exit codes below a help text; `\b` keeps a command on its line, so that it can be copied."""
+    lines = [line for line in examples.splitlines() if line.strip()]
+    return "\n".join(["\b", *lines, "", f"{_CODES}{codes}."])
+
+
+def format_asked(words: list[str]) -> Format:
+    """JSON where the words of the command line ask for it, for errors that come before they are parsed."""
+    pairs = zip(words, [*words[1:], ""], strict=False)
+    asked = any(word == "--format=json" or (word == "--format" and after == "json") for word, after in pairs)
+    return Format.JSON if asked else Format.TABLE
 
 
 def day_of_answer(as_of: str | None) -> date:
@@ -58,11 +75,19 @@ def day_of_answer(as_of: str | None) -> date:
 
 
 def open_catalogue(overlays: list[Path] | None) -> Catalogue:
-    """The shipped catalogue with the overlays of the command line and of FITCHECK_OVERLAY (paths joined as in PATH)."""
+    """The shipped catalogue with the overlays of the command line and of FITCHECK_OVERLAY (paths joined as in PATH).
+
+    Raises `DataError` for an overlay that holds an error of `fitcheck validate`.
+    """
     from fitcheck.catalogue.load import load_catalogue
 
     from_environment = [Path(part) for part in os.environ.get("FITCHECK_OVERLAY", "").split(os.pathsep) if part]
-    return load_catalogue(*from_environment, *(overlays or []))
+    catalogue = load_catalogue(*from_environment, *(overlays or []))
+    if catalogue.overlays:
+        from fitcheck.catalogue.overlays import check_overlays
+
+        check_overlays(catalogue)
+    return catalogue
 
 
 def emit(
@@ -79,7 +104,8 @@ def emit(
     if INVOCATION.format is Format.JSON:
         write(json_answer(command=command, catalogue=catalogue, as_of=as_of, inputs=inputs, result=result, warnings=warnings))
     else:
-        write(render(_with_overlays(document, catalogue)))
+        question = {"command": command, "as_of": as_of, "catalogue": catalogue.version, **inputs}
+        write(render(_with_overlays(document, catalogue), question))
 
 
 def json_answer(*, command: str, catalogue: Catalogue, as_of: date, inputs: dict[str, Any], result: Any, warnings: tuple[str, ...]) -> str:
@@ -97,12 +123,15 @@ def _with_overlays(document: Document, catalogue: Catalogue) -> Document:
         return document
     from fitcheck.views.document import Document, clean
 
-    notes = tuple(clean(f"overlay in force: {overlay.path} ({len(overlay.ids)} records)") for overlay in catalogue.overlays)
+    notes = tuple(
+        clean(f"overlay in force: {overlay.path} ({len(overlay.ids)} record{'' if len(overlay.ids) == 1 else 's'})")
+        for overlay in catalogue.overlays
+    )
     return Document(document.heading, document.parts, (*document.notes, *notes))
 
 
-def render(document: Document) -> str:
-    """A document in the text format asked."""
+def render(document: Document, question: dict[str, Any]) -> str:
+    """A document in the text format asked; `question` is what was asked, for the format that has no heading to say it in."""
     if INVOCATION.format is Format.TABLE:
         from fitcheck.views import terminal
 
@@ -110,36 +139,63 @@ def render(document: Document) -> str:
         return terminal.render(document, width=terminal_width(is_terminal), colour=terminal.wants_colour(is_terminal))
     from fitcheck.views import formats
 
-    writers = {Format.PLAIN: formats.plain, Format.CSV: formats.as_csv, Format.MD: formats.markdown}
-    return writers[INVOCATION.format](document)
+    if INVOCATION.format is Format.CSV:
+        return formats.as_csv(document, question)
+    return formats.plain(document) if INVOCATION.format is Format.PLAIN else formats.markdown(document)
 
 
 def terminal_width(is_terminal: bool) -> int:
     """COLUMNS where it is set, the terminal's own width, else a width that keeps one row on one line in most tables."""
     columns = os.environ.get("COLUMNS", "")
-    if columns.isdigit() and int(columns) > 0:
-        return int(columns)
+    if columns.isascii() and columns.isdigit() and columns.strip("0"):
+        return int(columns) if len(columns) < len(str(WIDEST)) else WIDEST
     return shutil.get_terminal_size((80, 24)).columns if is_terminal else NON_TERMINAL_WIDTH
 
 
 def write(text: str) -> None:
-    """Text to standard output; characters that its encoding lacks are replaced, never fatal."""
+    """Text to standard output, at once; characters that its encoding lacks are replaced, never fatal."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, errors="replace").decode(encoding))
+    sys.stdout.flush()
+
+
+def unanswered(error: OSError) -> DataError:
+    """The error for an answer that could not be written. Nothing is written after it: what is still held back goes nowhere."""
+    _give_up(sys.__stdout__)
+    where = f"{error.filename}: " if error.filename else "cannot write the answer: "
+    return DataError(f"{where}{error.strerror or type(error).__name__}")
+
+
+def _give_up(stream: Any) -> None:
+    with suppress(AttributeError, OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _shortened(text: str) -> str:
+    """Text in which a number of hundreds of digits does not fill the screen."""
+    return re.sub(r"\d{60,}", lambda found: f"{found[0][:20]}... ({len(found[0])} digits)", text)
 
 
 def report_error(error: FitcheckError) -> None:
-    """One clear error on standard error, as an object too where JSON was asked."""
-    from fitcheck.views.document import clean
+    """One clear error on standard error, as an object where JSON was asked; where nobody can read it the exit code has to do."""
+    try:
+        sys.stderr.write(_error_text(error))
+        sys.stderr.flush()
+    except (AttributeError, OSError):
+        _give_up(sys.__stderr__)
 
+
+def _error_text(error: FitcheckError) -> str:
     if INVOCATION.format is Format.JSON:
         from fitcheck.views.formats import dump
 
-        body = {"code": int(error.code), "message": error.message, "hint": error.hint, "nearest": list(error.nearest)}
-        sys.stderr.write(dump({"error": body}))
-        return
-    sys.stderr.write(f"fitcheck: {clean(error.message)}\n")
+        body = {"code": int(error.code), "message": _shortened(error.message), "hint": error.hint, "nearest": list(error.nearest)}
+        return dump({"error": body})
+    from fitcheck.views.document import clean
+
+    lines = [f"fitcheck: {clean(_shortened(error.message))}"]
     if error.nearest:
-        sys.stderr.write(f"  did you mean: {clean(', '.join(error.nearest))}?\n")
+        lines.append(f"  did you mean: {clean(', '.join(error.nearest))}?")
     if error.hint:
-        sys.stderr.write(f"  {clean(error.hint)}\n")
+        lines.append(f"  {clean(error.hint)}")
+    return "\n".join(lines) + "\n"

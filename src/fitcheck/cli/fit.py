@@ -1,6 +1,6 @@
 """`fitcheck fit`."""
 
-from __future__ import annotations
+# Annotations are evaluated as they stand (no `from __future__ import annotations`): typer would compile each text again at start-up.
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,7 +57,7 @@ def fit(  # noqa: PLR0917 - typer's parameters are options, given by name
     INVOCATION.format = format_
     day = day_of_answer(as_of)
     catalogue = open_catalogue(overlay)
-    from fitcheck.ask import fit_case
+    from fitcheck.fit.ask import fit_case
 
     case = fit_case(
         catalogue,
@@ -89,35 +89,36 @@ def fit(  # noqa: PLR0917 - typer's parameters are options, given by name
         raise typer.Exit(code)
 
 
-def _places(asked: list[str]) -> dict[ComponentKind, str]:
+def _places(asked: list[str]) -> "dict[ComponentKind, str]":
     from fitcheck.catalogue.models import ComponentKind
 
     places = {}
     for text in asked:
-        component, equals, place = text.partition("=")
+        component, equals, place = (part.strip().lower() for part in text.partition("="))
         names = [kind.value for kind in ComponentKind]
-        if not equals or component.strip() not in names:
+        if not equals or component not in names:
             raise UsageError(f"cannot read --place {text!r}", hint=f"write COMPONENT=gpu|ram|nvme with one of {', '.join(names)}")
-        places[ComponentKind(component.strip())] = place.strip()
+        places[ComponentKind(component)] = place
     return places
 
 
-def _inputs(case: Case, report: FitReport) -> dict[str, object]:
+def _inputs(case: "Case", report: "FitReport") -> dict[str, object]:
+    """The question as it was resolved: what was asked, and what was chosen where nothing was."""
     return {
         "model": case.model.id,
         "cluster": {"device": case.device.id, "count": case.count},
         "context_tokens": report.context_tokens,
         "users": case.users,
-        "checkpoint": case.checkpoint_id,
-        "engine": case.engine_id,
-        "kv_dtype": case.kv_dtype,
-        "tp": case.tp,
-        "usable_bytes": case.usable_bytes,
+        "checkpoint": report.checkpoint,
+        "engine": report.engine,
+        "kv_dtype": report.kv_dtype,
+        "layout": report.layout,
+        "usable_bytes": report.devices[0].usable_bytes if report.devices else case.usable_bytes,
         "place": {kind.value: place for kind, place in case.places.items()},
     }
 
 
-def exit_code(report: FitReport, *, strict: bool) -> ExitCode:
+def exit_code(report: "FitReport", *, strict: bool) -> ExitCode:
     """What `fit` returns for a verdict."""
     from fitcheck.fit.report import Verdict
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from fitcheck.cli.common import INVOCATION, AsOfOption, FormatOption, OverlayOption, day_of_answer, emit, open_catalogue
-from fitcheck.errors import UsageError
+from fitcheck.cli.common import INVOCATION, AsOfOption, FormatOption, OverlayOption, day_of_answer, emit, epilog, open_catalogue
+from fitcheck.errors import UnknownId, UsageError
 from fitcheck.views.document import Format
 
 if TYPE_CHECKING:
@@ -25,6 +25,13 @@ Examples:
 
   fitcheck rates price deepseek/deepseek-flash --at 2026-11-30T03:59Z --input 1M --output 1M
 """
+PRICE_EXAMPLES = """
+Examples:
+
+  fitcheck rates price deepseek/deepseek-flash --at 2026-11-30T03:59Z --input 1M --output 1M
+
+  fitcheck rates price zai/glm-5.3-flash --at 2026-11-30T12:00Z --input 30000 --cached 20000 --output 500
+"""
 
 
 class RatesGroup(TyperGroup):
@@ -37,7 +44,6 @@ class RatesGroup(TyperGroup):
 
 rates_app = typer.Typer(
     cls=RatesGroup,
-    epilog=EXAMPLES,
     invoke_without_command=True,
     subcommand_metavar="[ID | price PROVIDER/ID …]",
     add_completion=False,
@@ -53,6 +59,11 @@ def _plain(record: Any) -> Any:
     return record.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
+def end_of_day(day: date) -> datetime:
+    """The last instant of a day, at which its prices are looked up."""
+    return datetime.combine(day, time.max, UTC)
+
+
 def _of_group(ctx: typer.Context, name: str) -> Any:
     """An option as it was given before the command's word."""
     return ctx.parent.params[name] if ctx.parent is not None else None
@@ -66,6 +77,7 @@ def rates(
     overlay: OverlayOption = None,
 ) -> None:
     """List what providers charge per million tokens; show one rate with its history (ID); price an instant (price)."""
+    from fitcheck.catalogue.dated import rate_on
     from fitcheck.catalogue.ratecards import Rate
     from fitcheck.cost.tariff import period_at
     from fitcheck.views.rates import rates_list
@@ -75,8 +87,8 @@ def rates(
         return
     day = day_of_answer(as_of)
     catalogue = open_catalogue(overlay)
-    moment = datetime.combine(day, time.max, UTC)
-    records = catalogue.all(Rate)
+    moment = end_of_day(day)
+    records = tuple(known for known in (rate_on(rate, day) for rate in catalogue.all(Rate)) if known is not None)
     document = rates_list(records, {rate.id: period_at(rate, moment) for rate in records})
     result = {"rates": [_plain(record) for record in records]}
     emit(document, command="rates", catalogue=catalogue, as_of=day, inputs={"id": None}, result=result)
@@ -91,19 +103,25 @@ def show(
     overlay: OverlayOption = None,
 ) -> None:
     """Show one rate: its history, windows and sources."""
+    from fitcheck.catalogue.dated import rate_on
     from fitcheck.cost.ask import find_tariff
+    from fitcheck.cost.tariff import period_at
     from fitcheck.views.rates import rate_document
 
     INVOCATION.format = format_ or _of_group(ctx, "format_")
     day = day_of_answer(as_of or _of_group(ctx, "as_of"))
     catalogue = _catalogue(ctx, overlay)
     tariff = find_tariff(catalogue, id_)
-    schedules = tuple(tariff.schedules.values())
-    result = {"rate": _plain(tariff.rate), "schedules": [_plain(one) for one in schedules]}
-    emit(rate_document(tariff.rate, schedules), command="rates", catalogue=catalogue, as_of=day, inputs={"id": id_}, result=result)
+    rate = rate_on(tariff.rate, day)
+    if rate is None:
+        raise UnknownId(f"no price of {tariff.rate.id} was known by {day.isoformat()}", hint=f"'fitcheck rates {id_}' shows its history")
+    schedules = tuple(known for name, known in tariff.schedules.items() if any(period.schedule == name for period in rate.periods))
+    result = {"rate": _plain(rate), "schedules": [_plain(one) for one in schedules]}
+    document = rate_document(rate, schedules, period_at(rate, end_of_day(day)), day)
+    emit(document, command="rates", catalogue=catalogue, as_of=day, inputs={"id": id_}, result=result)
 
 
-@rates_app.command("price", epilog=EXAMPLES)
+@rates_app.command("price", epilog=epilog(PRICE_EXAMPLES), short_help="What tokens cost at an instant")
 def price(
     ctx: typer.Context,
     id_: RateArgument,

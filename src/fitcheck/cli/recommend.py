@@ -46,9 +46,9 @@ def recommend(
     overlay: OverlayOption = None,
 ) -> None:
     """Say which models suit a cluster: those that fit first, then by evidence, published quality, speed; and what just misses."""
+    from fitcheck.advise.ask import recommend_case
     from fitcheck.advise.recommend import limited
     from fitcheck.advise.recommend import recommend as answer
-    from fitcheck.ask import recommend_case
     from fitcheck.views.recommend import recommend_document
 
     INVOCATION.format = format_

@@ -44,7 +44,7 @@ def validate(
 ) -> None:
     """Check catalogue files: schema, references, sizes, prices. Without PATH, the shipped catalogue.
 
-    Exits with 20 when there are errors. docs/findings.md explains each finding.
+    docs/findings.md explains each finding.
     """
     import sys
 
@@ -56,8 +56,8 @@ def validate(
     INVOCATION.format = Format.JSON if format_ is FindingFormat.JSON else Format.PLAIN
     shipped = sorted(data_folder().glob("*.yaml"))
     given = _files(paths) if paths else shipped
-    own = {path.resolve() for path in given}
-    beneath = [(f"{_SHIPPED}{path.name}", read_text(path)) for path in shipped if path.resolve() not in own]
+    own = {_whole(path) for path in given}
+    beneath = [(f"{_SHIPPED}{path.name}", read_text(path)) for path in shipped if _whole(path) not in own]
     findings = lint([(_shown(path), read_text(path)) for path in given], beneath)
     writers = {
         FindingFormat.TEXT: lambda: views.as_text(findings, len(given), colour=wants_colour(sys.stdout.isatty())),
@@ -78,13 +78,21 @@ def _files(paths: list[Path]) -> list[Path]:
         if not inside:
             raise DataError(f"{path}: no *.yaml files in this folder", hint="name the files, or the folder that holds them")
         for file in inside:
-            found.setdefault(file.resolve(), file)
+            found.setdefault(_whole(file), file)
     return list(found.values())
+
+
+def _whole(path: Path) -> Path:
+    """A path with its links followed, as far as that goes: a loop of links, or a working directory that is gone, is found on reading."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path
 
 
 def _shown(path: Path) -> str:
     """A path as people and GitHub look for it: from the working directory where it lies inside."""
     try:
-        return path.resolve().relative_to(Path.cwd()).as_posix()
-    except ValueError:
+        return _whole(path).relative_to(Path.cwd()).as_posix()
+    except (OSError, ValueError):
         return str(path)

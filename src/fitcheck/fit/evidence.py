@@ -7,7 +7,6 @@ from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 
-from fitcheck.catalogue.hardware import Device
 from fitcheck.catalogue.provenance import Status, status_on
 from fitcheck.catalogue.recipes import Recipe, Speed
 from fitcheck.errors import UsageError
@@ -26,6 +25,8 @@ class Setting(NamedTuple):
     context_tokens: int
     users: int
     usable_bytes: int
+    moved: tuple[str, ...] = ()
+    """Components that lie elsewhere than usual."""
 
 
 def known_recipes(case: Case) -> tuple[Recipe, ...]:
@@ -50,10 +51,10 @@ def differences(recipe: Recipe, case: Case, setting: Setting) -> tuple[str, ...]
         f"engine {recipe.engine}" if case.engine_id not in (None, recipe.engine) else None,
         f"TP{recipe.setup.tp}" if case.tp is not None and recipe.setup.tp not in (None, case.tp) else None,
         _kv_difference(recipe, case),
-        "components placed otherwise" if case.places else None,
-        _context_difference(recipe, setting),
+        f"{', '.join(setting.moved)} placed otherwise" if setting.moved else None,
+        _context_difference(recipe, case, setting),
         _users_difference(recipe, setting),
-        _memory_difference(recipe, case.device, setting),
+        _memory_difference(recipe, case, setting),
     ]
     return tuple(difference for difference in found if difference)
 
@@ -70,18 +71,23 @@ def _checkpoint_difference(recipe: Recipe, setting: Setting) -> str | None:
 
 
 def _kv_difference(recipe: Recipe, case: Case) -> str | None:
-    if case.kv_dtype is None or recipe.setup.kv_dtype is None:
+    """What was asked must be what the recipe states. Of a flag and the row layout it brings (`fp8`, `fp8_ds_mla`), either is the other."""
+    if case.kv_dtype is None:
         return None
+    if recipe.setup.kv_dtype is None:
+        return "KV dtype not stated"
     try:
-        theirs = kv_dtype(recipe.setup.kv_dtype)
+        theirs, asked = kv_dtype(recipe.setup.kv_dtype), kv_dtype(case.kv_dtype)
     except UsageError:
         return f"KV in {recipe.setup.kv_dtype}"
-    asked = kv_dtype(case.kv_dtype)
-    return None if (theirs.k, theirs.v) == (asked.k, asked.v) else f"KV in {recipe.setup.kv_dtype}"
+    same = [(one.k.removesuffix("_ds_mla"), one.v.removesuffix("_ds_mla")) for one in (theirs, asked)]
+    return None if same[0] == same[1] else f"KV in {recipe.setup.kv_dtype}"
 
 
-def _context_difference(recipe: Recipe, setting: Setting) -> str | None:
+def _context_difference(recipe: Recipe, case: Case, setting: Setting) -> str | None:
     shown = recipe.setup.context_tokens
+    if shown is None and case.context_tokens is not None:
+        return "context not stated"
     return f"context {shown:,}" if shown is not None and shown < setting.context_tokens else None
 
 
@@ -94,19 +100,17 @@ def _users_difference(recipe: Recipe, setting: Setting) -> str | None:
     return None if measured >= setting.users or pool >= setting.users * setting.context_tokens else f"{measured} users measured"
 
 
-def _memory_difference(recipe: Recipe, device: Device, setting: Setting) -> str | None:
+def _memory_difference(recipe: Recipe, case: Case, setting: Setting) -> str | None:
+    """A recipe shows nothing about a machine with less memory for the engine than it had: as it states, else as is usual there."""
     if recipe.requires is not None and setting.usable_bytes < recipe.requires.usable_bytes:
         return f"needs {format_gib(recipe.requires.usable_bytes)} usable: {recipe.requires.because}"
-    if recipe.requires is None and recipe.setup.memory_fraction is not None:
-        theirs = int(device.memory.visible[0].value * recipe.setup.memory_fraction)
-        usual = int(device.memory.visible[0].value * _usual_fraction(device, recipe))
-        if setting.usable_bytes < min(theirs, usual):
-            return f"had {format_gib(theirs)} usable"
-    return None
-
-
-def _usual_fraction(device: Device, recipe: Recipe) -> Decimal:
-    return next((share.fraction for share in device.usable if share.engine == recipe.engine), Decimal(1))
+    if recipe.requires is not None or case.usable_bytes is None:
+        return None
+    visible = case.device.memory.visible[0].value
+    shares = {share.engine: share.fraction for share in case.device.usable}
+    usual = shares.get(recipe.engine, max(shares.values(), default=Decimal(1)))
+    had = int(visible * min(recipe.setup.memory_fraction or usual, usual))
+    return f"had {format_gib(had)} usable" if setting.usable_bytes < had else None
 
 
 def recipe_row(recipe: Recipe, case: Case, differs: tuple[str, ...]) -> RecipeRow:
@@ -148,22 +152,39 @@ def weigh(case: Case, setting: Setting, recipes: Iterable[Recipe]) -> Evidence:
     return Evidence("recipe" if matching else "arithmetic", matching, others)
 
 
-def measured_speed(evidence: Evidence) -> SpeedReport:
-    """Speeds over the matching recipes: the span of what they measured for one user, led by the best recipe's own headline."""
-    return SpeedReport(_range(evidence.recipes, "decode"), _range(evidence.recipes, "prefill"))
+def measured_speed(evidence: Evidence, users: int) -> SpeedReport:
+    """Speeds over the matching recipes of the best one's engine: for one user, and in all for as many users as were measured."""
+    engine = next((row.engine for row in evidence.recipes if row.speeds), None)
+    recipes = tuple(row for row in evidence.recipes if row.engine == engine)
+    together = max((speed.users for row in recipes for speed in row.speeds if 1 < speed.users <= users and _in_all(speed)), default=None)
+    return SpeedReport(
+        decode_tok_per_s=_range(recipes, "decode", 1),
+        prefill_tok_per_s=_range(recipes, "prefill", 1),
+        together_users=together,
+        together_tok_per_s=_range(recipes, "decode", together) if together is not None else None,
+    )
 
 
-def _range(recipes: tuple[RecipeRow, ...], phase: str) -> Range | None:
-    with_speed = [(row, [speed for speed in row.speeds if speed.phase == phase and speed.users == 1]) for row in recipes]
+def _in_all(speed: SpeedRow) -> bool:
+    return speed.phase == "decode" and (speed.per == "total" or speed.users == 1)
+
+
+def _range(recipes: tuple[RecipeRow, ...], phase: str, users: int) -> Range | None:
+    """The span of what was measured, `best` the low end of what the best recipe leads with (nobody measured a middle)."""
+    with_speed = [(row, [speed for speed in row.speeds if _asked_for(speed, phase, users)]) for row in recipes]
     with_speed = [(row, speeds) for row, speeds in with_speed if speeds]
     if not with_speed:
         return None
     row, speeds = with_speed[0]
     lead = next((speed for speed in speeds if speed.headline), speeds[0])
     everything = [speed for _, found in with_speed for speed in found]
-    others = f", span over {len(with_speed)} matching recipes" if len(with_speed) > 1 else ""
+    others = f"; span over {len(with_speed)} recipes and all prompts" if len(with_speed) > 1 else ""
     workload = f", {lead.workload}" if lead.workload else ""
     speculation = f", speculation {row.speculation}" if row.speculation else ", speculation not stated"
     basis = f"measured: {row.id} ({row.date}{workload}{speculation}){others}"
     low, high = min(speed.low_tok_per_s for speed in everything), max(speed.high_tok_per_s for speed in everything)
-    return Range(low, (lead.low_tok_per_s + lead.high_tok_per_s) / 2, high, basis)
+    return Range(low, lead.low_tok_per_s, high, basis)
+
+
+def _asked_for(speed: SpeedRow, phase: str, users: int) -> bool:
+    return speed.phase == phase and speed.users == users and (users == 1 or _in_all(speed))

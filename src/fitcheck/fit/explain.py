@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fitcheck.catalogue.models import CheckpointEvent, ComponentKind
 from fitcheck.catalogue.provenance import Status
 from fitcheck.fit.case import Case
-from fitcheck.fit.report import Assumption, DeviceLedger, Verdict
+from fitcheck.fit.report import Assumption, CheckpointRow, DeviceLedger, Verdict
 from fitcheck.fit.sources import oldest
 from fitcheck.units import format_gib, format_size
 
@@ -31,7 +31,7 @@ def verdict_reason(found: Assessment, case: Case) -> str:
     usable = format_gib(found.plan.budget.bytes)
     if found.arithmetic is Verdict.NO:
         term = max(found.plan.ledger(case.headline_tokens, case.users).terms, key=lambda term: term.bytes)
-        short = f"{format_size(-room)} short of {usable} usable on {each}; {term.name} take {format_gib(term.bytes)}"
+        short = f"{format_size(-room)} short of {usable} usable on {each}; the largest term, {term.name}, is {format_gib(term.bytes)}"
         return f"{short}, yet a recipe shows it running" if found.verdict is Verdict.TIGHT else short
     share = f"{100 * room / found.plan.budget.bytes:.1f} %"
     return f"{format_size(room)} ({share}) of {usable} usable left on {each}"
@@ -45,20 +45,23 @@ def checkpoint_reason(found: Assessment, case: Case, event: CheckpointEvent) -> 
         return f"withdrawn {event.since}{reason}{instead}"
     if found.missing is not None:
         return found.missing
-    nearest = found.evidence.others[0] if found.evidence.others else None
+    if found.checkpoint.pruned:
+        return "experts were removed: another model in quality"
+    nearest = next((row for row in found.evidence.others if row.checkpoint == found.checkpoint.id), None)
     if not found.evidence.recipes and nearest is not None and nearest.count == case.count:
         return f"a recipe differs: {', '.join(nearest.differs)}"
     return "shown running" if found.evidence.recipes else ""
 
 
-def assumptions(found: Assessment, case: Case) -> tuple[Assumption, ...]:
-    """What the answer takes for granted, each with the option that changes it."""
-    return tuple(_assumptions(found.plan, case)) if found.plan else ()
+def assumptions(found: Assessment, case: Case, builds: int) -> tuple[Assumption, ...]:
+    """What the answer takes for granted, each with the option that changes it; `builds` is how many were judged."""
+    return tuple(_assumptions(found.plan, case, builds)) if found.plan else ()
 
 
-def _assumptions(plan: Plan, case: Case) -> Iterator[Assumption]:
+def _assumptions(plan: Plan, case: Case, builds: int) -> Iterator[Assumption]:
     if case.checkpoint_id is None:
-        yield Assumption(f"checkpoint {plan.checkpoint.id}, the best of {len(case.model.checkpoints)}", "--checkpoint")
+        only = "the only one known" if builds == 1 else f"the best of {builds}"
+        yield Assumption(f"checkpoint {plan.checkpoint.id}, {only}", "--checkpoint")
     if case.context_tokens is None:
         yield Assumption(f"a context of {case.headline_tokens:,} tokens per user for the verdict", "--context")
     if case.engine_id is None:
@@ -70,16 +73,20 @@ def _assumptions(plan: Plan, case: Case) -> Iterator[Assumption]:
     if not plan.budget.asked:
         yield Assumption(f"{format_gib(plan.budget.bytes)} usable per device: {plan.budget.formula}", "--usable")
     for part in plan.placed:
-        if part.component.kind is ComponentKind.NGRAM and not part.asked:
+        if part.component.kind is ComponentKind.NGRAM and not part.moved:
             yield Assumption(f"n-gram tables ({format_gib(part.component.value)}) on {part.place}", f"--place {part.component.kind}=gpu")
     for component in plan.checkpoint.components:
         if component.optional and component.kind not in case.places:
             yield Assumption(f"{component.kind} ({format_gib(component.value)}) not loaded", f"--place {component.kind}=gpu")
-    yield Assumption(
-        "state by the architecture's general formula; the blocks and reserves that "
-        f"{plan.engine.name} adds are not modelled yet, its overhead is",
-        None,
-    )
+    yield from _state_assumptions(plan)
+
+
+def _state_assumptions(plan: Plan) -> Iterator[Assumption]:
+    if plan.memory.allocate is None:
+        yield Assumption(f"state by the architecture's general formula, without blocks and reserves: {plan.memory.because}", None)
+        return
+    named = ", ".join(f"{name} {value}" for name, value in plan.memory.named.items())
+    yield Assumption(f"state as {plan.engine.name} allocates it, with its defaults{' and ' + named if named else ''}", None)
 
 
 def _dtype_meaning(plan: Plan) -> str:
@@ -90,12 +97,25 @@ def _dtype_meaning(plan: Plan) -> str:
     return " (the model's own FP8 record)" if own_record else " (16-bit)"
 
 
-def warnings(found: Assessment, case: Case) -> tuple[str, ...]:
-    """What to be careful about."""
-    return tuple(_warnings(found, case))
+def warnings(found: Assessment, case: Case, rows: tuple[CheckpointRow, ...]) -> tuple[str, ...]:
+    """What to be careful about; `rows` are all builds that were judged."""
+    return (*_warnings(found, case), *_other_builds(found, rows))
+
+
+def _other_builds(found: Assessment, rows: tuple[CheckpointRow, ...]) -> Iterator[str]:
+    """What the headline leaves out: that all builds fail, or that one nobody can size is shown running."""
+    if found.verdict is Verdict.NO and len(rows) > 1:
+        unknown = sum(row.verdict is Verdict.UNKNOWN for row in rows)
+        rest = f", and {unknown} could not be judged" if unknown else ""
+        yield f"none of {len(rows)} builds is known to fit; {found.checkpoint.id} comes nearest{rest}"
+    for row in rows:
+        if row.verdict is Verdict.UNKNOWN and row.recipes and row.id != found.checkpoint.id:
+            yield f"a recipe shows {row.id} running on this cluster, though it cannot be judged: {row.because}"
 
 
 def _warnings(found: Assessment, case: Case) -> Iterator[str]:
+    if found.checkpoint.pruned:
+        yield f"{found.checkpoint.id} is pruned: experts were removed, so it is another model in quality"
     event = found.checkpoint.event_on(case.as_of)
     if event is None:
         yield f"{found.checkpoint.id} had not been published by {case.as_of} (it is from {found.checkpoint.events[0].since} on)"
@@ -110,6 +130,11 @@ def _warnings(found: Assessment, case: Case) -> Iterator[str]:
     if found.plan is None:
         return
     yield from _drafter_warnings(found)
+    yield from (
+        f"{part.component.kind} ({format_gib(part.component.value)}) lies in {part.place}: its room and speed there are not checked"
+        for part in found.plan.placed
+        if part.place == "ram" or (part.place == "nvme" and part.moved)
+    )
     if not found.plan.layout.stock:
         yield f"{found.plan.layout.label} is not stock: {found.plan.layout.reason}"
     yield from _memory_warnings(found.plan, case)
@@ -132,7 +157,7 @@ def _drafter_warnings(found: Assessment) -> Iterator[str]:
 def _memory_warnings(plan: Plan, case: Case) -> Iterator[str]:
     memory = case.device.memory
     if plan.budget.bytes > memory.visible[0].value + (memory.reclaimable.value if memory.reclaimable else 0):
-        yield f"{format_gib(plan.budget.bytes)} usable is more than a {case.device.name} shows ({format_gib(memory.visible[0].value)})"
+        yield f"{format_gib(plan.budget.bytes)} usable is more than {case.device.name} shows ({format_gib(memory.visible[0].value)})"
     free = [figure.value for figure in memory.free_at_boot]
     if free and not plan.budget.asked and min(free) < plan.budget.bytes:
         low, high = format_gib(min(free), 1), format_gib(max(free), 1)

@@ -6,10 +6,11 @@ from fitcheck.catalogue.hardware import Engine, Overhead
 from fitcheck.catalogue.models import Checkpoint, ComponentKind
 from fitcheck.catalogue.provenance import Grade
 from fitcheck.fit.case import Budget, Case
+from fitcheck.fit.memory import StateModel
 from fitcheck.fit.placement import Layout, Placed, component_bytes, measured_resident, on_device, place_components
 from fitcheck.fit.report import CitedSource, DeviceLedger, OffDevice, Term
 from fitcheck.fit.sources import cite
-from fitcheck.fit.state import KvDtype, StatePart, sequence_state
+from fitcheck.fit.state import KvDtype
 from fitcheck.frozen import frozen
 
 _COMPONENT_NAMES = {
@@ -30,6 +31,7 @@ class Plan:
     engine: Engine
     layout: Layout
     dtype: KvDtype
+    memory: StateModel
     budget: Budget
     placed: tuple[Placed, ...]
     fixed_terms: tuple[Term, ...]
@@ -40,22 +42,17 @@ class Plan:
         """Weights and overhead: what does not depend on context or users."""
         return sum(term.bytes for term in self.fixed_terms)
 
-    def state_parts(self, tokens: int) -> tuple[StatePart, ...]:
-        """What one sequence of `tokens` keeps on the fullest device."""
-        architecture = self.case.model.architecture
-        return sequence_state(architecture, tokens, self.dtype, self.layout.share) if architecture else ()
-
-    def state_bytes(self, tokens: int, users: int) -> int:
-        """State of `users` sequences of `tokens` each."""
-        return users * sum(part.bytes for part in self.state_parts(tokens))
-
     def total_bytes(self, tokens: int, users: int) -> int:
         """All memory taken on the fullest device."""
-        return self.fixed_bytes + self.state_bytes(tokens, users)
+        return sum(term.bytes for term in self.terms(tokens, users))
+
+    def terms(self, tokens: int, users: int) -> tuple[Term, ...]:
+        """Every term of the fullest device at a context for a number of users."""
+        return self.fixed_terms + self._state_terms(tokens, users)
 
     def ledger(self, tokens: int, users: int) -> DeviceLedger:
         """The fullest device's ledger at a context for a number of users."""
-        terms = self.fixed_terms + self._state_terms(tokens, users)
+        terms = self.terms(tokens, users)
         return DeviceLedger(
             device=self.case.device.id,
             count=self.case.count,
@@ -74,14 +71,24 @@ class Plan:
         if architecture is None:
             return ()
         sources = cite(self.case.model.sources, architecture)
-        times = f" x {users:,} users" if users > 1 else ""
-        return tuple(
-            Term(part.name, "state", part.bytes * users, part.formula + times, Grade.DERIVED, sources) for part in self.state_parts(tokens)
+        found = self.memory.terms(tokens, users)
+        terms = tuple(
+            Term(part.name, "state", part.bytes, part.formula, Grade.DERIVED, sources) for part in found if part.sort != "compute"
         )
+        return terms + self._buffers(sum(part.bytes for part in found if part.sort == "compute"))
+
+    def _buffers(self, compute_bytes: int) -> tuple[Term, ...]:
+        """What the engine's own compute buffers take beyond the overhead that was seen, where its module counts them."""
+        beyond = compute_bytes - sum(term.bytes for term in self.fixed_terms if term.part == "overhead")
+        if beyond <= 0:
+            return ()
+        words = f"{compute_bytes:,} B by {self.engine.name}'s own rule, less the overhead above"
+        return (Term("compute buffers", "overhead", beyond, words, Grade.DERIVED, ()),)
 
 
-def make_plan(case: Case, checkpoint: Checkpoint, engine: Engine, layout: Layout, dtype: KvDtype, budget: Budget) -> Plan:
+def make_plan(case: Case, checkpoint: Checkpoint, engine: Engine, memory: StateModel, budget: Budget) -> Plan:
     """Settle weights and overhead for one checkpoint. The checkpoint must have components."""
+    layout = memory.layout
     placed = place_components(checkpoint, engine, case.places)
     weights = _weight_terms(case, checkpoint, engine, layout, placed)
     overhead = _overhead_term(case, engine)
@@ -90,7 +97,8 @@ def make_plan(case: Case, checkpoint: Checkpoint, engine: Engine, layout: Layout
         checkpoint=checkpoint,
         engine=engine,
         layout=layout,
-        dtype=dtype,
+        dtype=memory.dtype,
+        memory=memory,
         budget=budget,
         placed=placed,
         fixed_terms=weights + ((overhead,) if overhead else ()),
@@ -101,12 +109,14 @@ def make_plan(case: Case, checkpoint: Checkpoint, engine: Engine, layout: Layout
 def _weight_terms(case: Case, checkpoint: Checkpoint, engine: Engine, layout: Layout, placed: tuple[Placed, ...]) -> tuple[Term, ...]:
     seen = measured_resident(checkpoint, engine, layout, placed)
     if seen is not None:
-        words = f"resident on each of {seen.devices} devices" + (f", {seen.note}" if seen.note else "")
-        return (Term("weights", "weights", seen.value, words, seen.grade, cite(case.model.sources, seen)),)
+        where = "resident on one device" if seen.devices == 1 else f"resident on each of {seen.devices} devices"
+        words = where + (f", {seen.note}" if seen.note else "")
+        terms = [Term("weights", "weights", seen.value, words, seen.grade, cite(case.model.sources, seen))]
+    else:
+        terms = []
     layers = case.model.architecture.layers if case.model.architecture else None
-    terms = []
     for part in placed:
-        if on_device(part, case.device):
+        if on_device(part, case.device) and (seen is None or part.added):
             size, words = component_bytes(part.component, layout, layers)
             grade = part.component.grade if case.count == 1 else max(part.component.grade, Grade.DERIVED, key=lambda grade: grade.rank)
             name = _COMPONENT_NAMES[part.component.kind] + (" (in unified RAM)" if part.place == "ram" else "")
@@ -141,7 +151,7 @@ def _off_device(case: Case, engine: Engine, placed: tuple[Placed, ...]) -> tuple
             component=_COMPONENT_NAMES[part.component.kind],
             place=part.place,
             bytes=part.component.value,
-            because="as asked (--place)" if part.asked else f"{engine.name} looks them up there",
+            because="as asked (--place)" if part.moved or part.added else f"{engine.name} looks them up there",
         )
         for part in placed
         if not on_device(part, case.device)

@@ -6,6 +6,7 @@ from math import ceil
 from typing import NamedTuple
 
 from fitcheck.catalogue.hardware import Device, Engine
+from fitcheck.catalogue.layers import Attention, Chunked, Sliding
 from fitcheck.catalogue.models import Architecture, Checkpoint, Component, ComponentKind, ResidentFigure
 from fitcheck.errors import UsageError
 from fitcheck.fit.state import Share
@@ -36,8 +37,8 @@ class Layout(NamedTuple):
 def choose_layout(count: int, engine: Engine, architecture: Architecture | None, *, asked_tp: int | None, recipe_tp: int | None) -> Layout:
     """The layout for `count` devices: as asked, as the best recipe runs it, else what the engine does by itself.
 
-    Stock engines divide attention heads evenly, so tensor parallelism takes the largest divisor of the count that also divides the
-    heads (vLLM: "Total number of attention heads must be divisible by tensor parallel size"); the rest is pipeline parallelism.
+    Stock engines divide heads evenly, so tensor parallelism takes the largest divisor of the count that also divides the heads (vLLM:
+    "Total number of attention heads must be divisible by tensor parallel size"); the rest is pipeline parallelism.
     Engines that split by layers (llama.cpp's default `--split-mode layer`) use pipeline stages alone.
     Raises `UsageError` for a tensor-parallel size that does not divide the count.
     """
@@ -49,25 +50,49 @@ def choose_layout(count: int, engine: Engine, architecture: Architecture | None,
         return _named(recipe_tp, count, architecture, "as the best recipe runs it")
     if engine.split == "pipeline":
         return Layout(1, count, f"{engine.name} splits by layers")
-    heads = architecture.attention_heads if architecture else None
-    tp = max(size for size in range(1, count + 1) if count % size == 0 and (heads is None or heads % size == 0))
-    reason = "tensor parallel over all devices" if tp == count else f"{heads} attention heads do not divide by {count}"
+    tp = max(size for size in range(1, count + 1) if count % size == 0 and indivisible(architecture, size) is None)
+    reason = "tensor parallel over all devices" if tp == count else f"{indivisible(architecture, count)} do not divide by {count}"
     return Layout(tp, count // tp, reason)
 
 
+def indivisible(architecture: Architecture | None, tp: int) -> str | None:
+    """What does not divide over so many ranks, in words; None where all of it does.
+
+    Attention heads must divide by the ranks, KV heads by the ranks or the ranks by them (they are then replicated).
+    """
+    if architecture is None:
+        return None
+    if architecture.attention_heads is not None and architecture.attention_heads % tp:
+        return f"{architecture.attention_heads} attention heads"
+    for group in architecture.groups:
+        if isinstance(group, Attention | Sliding | Chunked) and group.kv_heads % tp and tp % group.kv_heads:
+            return f"{group.kv_heads} KV heads"
+    return None
+
+
 def _named(tp: int, count: int, architecture: Architecture | None, reason: str) -> Layout:
-    heads = architecture.attention_heads if architecture else None
-    if heads is not None and heads % tp:
-        return Layout(tp, count // tp, f"{reason}, although {heads} attention heads do not divide by {tp}", stock=False)
+    odd = indivisible(architecture, tp)
+    if odd is not None:
+        return Layout(tp, count // tp, f"{reason}, although {odd} do not divide by {tp}", stock=False)
     return Layout(tp, count // tp, reason)
 
 
 class Placed(NamedTuple):
-    """A component and where it lies. `asked` is true where the user said so."""
+    """A component and where it lies; `usual` is where it would lie unasked (None: it is left out)."""
 
     component: Component
     place: str
-    asked: bool
+    usual: str | None
+
+    @property
+    def moved(self) -> bool:
+        """Whether a part that is loaded anyway lies elsewhere than usual."""
+        return self.usual is not None and self.place != self.usual
+
+    @property
+    def added(self) -> bool:
+        """Whether an optional part is loaded because it was asked for."""
+        return self.usual is None
 
 
 def place_components(checkpoint: Checkpoint, engine: Engine, asked: dict[ComponentKind, str]) -> tuple[Placed, ...]:
@@ -77,12 +102,20 @@ def place_components(checkpoint: Checkpoint, engine: Engine, asked: dict[Compone
     """
     placed = []
     for component in checkpoint.components:
-        if component.kind in asked:
-            placed.append(Placed(component, asked[component.kind], True))
-        elif not component.optional:
-            usual = engine.ngram_placement if component.kind is ComponentKind.NGRAM else "gpu"
-            placed.append(Placed(component, component.place or usual, False))
+        engines_own = engine.ngram_placement if component.kind is ComponentKind.NGRAM else "gpu"
+        usual = None if component.optional else component.place or engines_own
+        place = asked.get(component.kind, usual)
+        if place is not None:
+            placed.append(Placed(component, place, usual))
     return tuple(placed)
+
+
+def refused_place(placed: tuple[Placed, ...], engine: Engine) -> str | None:
+    """Why the engine cannot keep a part where it was asked to; None where it can."""
+    for part in placed:
+        if part.moved and part.place != "gpu" and part.place not in engine.offloads.get(part.component.kind, ()):
+            return f"{engine.name} is not known to keep {part.component.kind} in {part.place}"
+    return None
 
 
 def on_device(placed: Placed, device: Device) -> bool:
@@ -110,8 +143,8 @@ def component_bytes(component: Component, layout: Layout, layers: int | None) ->
 
 
 def measured_resident(checkpoint: Checkpoint, engine: Engine, layout: Layout, placed: tuple[Placed, ...]) -> ResidentFigure | None:
-    """Weight bytes an engine was seen to hold with this many ranks, where nothing was placed otherwise by hand."""
-    if layout.pp > 1 or any(part.asked for part in placed):
+    """Weight bytes an engine was seen to hold with this many ranks, where no part lies elsewhere than usual."""
+    if layout.pp > 1 or any(part.moved for part in placed):
         return None
     fitting = [figure for figure in checkpoint.resident if figure.devices == layout.tp]
     return next((figure for figure in fitting if figure.engine in (engine.id, None)), None)

@@ -152,10 +152,16 @@ class Range:
 
 @frozen
 class SpeedReport:
-    """Measured speeds of matching recipes; None where nobody measured it."""
+    """Measured speeds of matching recipes; None where nobody measured it.
+
+    `decode_tok_per_s` and `prefill_tok_per_s` are for one user; `together_tok_per_s` counts the tokens of `together_users` at once, the
+    most that were measured up to the users asked.
+    """
 
     decode_tok_per_s: Range | None
     prefill_tok_per_s: Range | None
+    together_users: int | None
+    together_tok_per_s: Range | None
 
 
 @frozen
@@ -164,6 +170,14 @@ class Assumption:
 
     text: str
     option: str | None
+
+
+@frozen
+class Remedy:
+    """A change that would make it fit, and the option for it."""
+
+    text: str
+    option: str
 
 
 @frozen
@@ -224,6 +238,8 @@ class FitReport:
     devices: tuple[DeviceLedger, ...]
     by_context: tuple[ContextRow, ...]
     checkpoints: tuple[CheckpointRow, ...]
+    smallest_cluster: int | None
+    remedies: tuple[Remedy, ...]
     speed: SpeedReport
     assumptions: tuple[Assumption, ...]
     oldest_source: date | None

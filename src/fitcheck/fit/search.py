@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import ceil
 
 from fitcheck.fit.case import MAX_USERS
 from fitcheck.fit.ledger import Plan
@@ -40,18 +39,11 @@ def longest_context(plan: Plan, users: int) -> int:
 
 def most_users(plan: Plan, tokens: int) -> int:
     """The most users, each with a context of `tokens`, that fit; 0 when not even one does."""
-    room = plan.budget.bytes - plan.fixed_bytes
-    each = plan.state_bytes(tokens, 1)
-    if room < 0:
-        return 0
-    return min(MAX_USERS, room // each) if each else MAX_USERS
 
+    def fits(users: int) -> bool:
+        return plan.total_bytes(tokens, users) <= plan.budget.bytes
 
-def growth_per_token(plan: Plan, tokens: int) -> int:
-    """Bytes that one more token of one user takes on the fullest device at that context, rounded up."""
-    return ceil(sum((part.per_token for part in plan.state_parts(tokens)), Fraction(0)))
-
-
-def fixed_per_sequence(plan: Plan, tokens: int) -> int:
-    """Bytes that a sequence keeps whatever its length."""
-    return sum(part.bytes for part in plan.state_parts(tokens) if part.fixed)
+    limit = 1
+    while limit < MAX_USERS and fits(limit):
+        limit *= 4
+    return largest(min(limit, MAX_USERS), fits)

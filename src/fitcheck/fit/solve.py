@@ -8,17 +8,19 @@ from typing import NamedTuple
 from fitcheck.catalogue.hardware import Engine
 from fitcheck.catalogue.models import Checkpoint, ComponentKind
 from fitcheck.catalogue.recipes import Recipe
-from fitcheck.errors import UsageError
+from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.case import Budget, Case, usable_budget
 from fitcheck.fit.evidence import Setting, differences, known_recipes, measured_speed, weigh
 from fitcheck.fit.explain import assumptions, checkpoint_reason, oldest_used, verdict_reason, warnings
 from fitcheck.fit.ledger import Plan, make_plan
-from fitcheck.fit.placement import PLACES, Layout, choose_layout
+from fitcheck.fit.memory import state_model
+from fitcheck.fit.placement import PLACES, Layout, choose_layout, place_components, refused_place
+from fitcheck.fit.remedies import remedies, smallest_cluster
 from fitcheck.fit.report import CheckpointRow, ContextRow, Evidence, FitReport, Verdict
-from fitcheck.fit.search import fixed_per_sequence, growth_per_token, judge, longest_context, most_users
-from fitcheck.fit.state import KvDtype, kv_dtype
+from fitcheck.fit.search import judge, longest_context, most_users
+from fitcheck.fit.state import KvDtype, Share, kv_dtype, state_bytes
 
-_RUN_ORDER = {Verdict.FITS: 0, Verdict.TIGHT: 0, Verdict.UNKNOWN: 1, Verdict.NO: 2}
+_RUNS, _SHOWN, _NO, _UNKNOWN, _NOT_SERVED = range(5)
 _NO_EVIDENCE = Evidence("arithmetic", (), ())
 
 
@@ -31,6 +33,8 @@ class Assessment(NamedTuple):
     evidence: Evidence
     plan: Plan | None
     missing: str | None
+    served: bool = True
+    """Whether some engine is known to serve the build here at all."""
 
     def headroom_bytes(self, tokens: int, users: int) -> int | None:
         """Usable less taken on the fullest device; negative where it does not fit."""
@@ -41,15 +45,19 @@ def fit(case: Case) -> FitReport:
     """Answer the case.
 
     Raises `UsageError` where an option cannot be honoured (a tensor-parallel size that does not divide the devices, a component that
-    no checkpoint has, an engine that serves none of the formats).
+    no checkpoint has, an engine that serves none of the builds) and `UnknownFact` for a KV dtype that the architecture has no layout for.
     """
     _check_places(case)
     recipes = known_recipes(case)
     assessed = [assess(case, checkpoint, recipes) for checkpoint in _asked_checkpoints(case)]
+    if case.engine_id is not None and assessed and not any(found.served for found in assessed):
+        raise UsageError(
+            f"{assessed[0].missing}, nor is any other build of {case.model.id}", hint="leave --engine out to see what serves it"
+        )
     ranked = sorted(assessed, key=lambda found: rank_key(found, case))
     rows = tuple(_row(found, case) for found in ranked)
     best = next((found for found in ranked if not found.checkpoint.withdrawn_on(case.as_of)), ranked[0] if ranked else None)
-    return _report(case, best, rows)
+    return _report(case, best, rows, recipes)
 
 
 def _asked_checkpoints(case: Case) -> list[Checkpoint]:
@@ -70,58 +78,74 @@ def _check_places(case: Case) -> None:
 
 def assess(case: Case, checkpoint: Checkpoint, recipes: tuple[Recipe, ...]) -> Assessment:
     """Verdict and evidence for one checkpoint at the headline context."""
-    own = _best_first(case, checkpoint, recipes)
-    lead = own[0] if own else None
-    engine = _engine_for(case, checkpoint, lead)
-    plan, missing = _plan(case, checkpoint, engine, lead)
+    shown = _best_first(case, checkpoint, recipes)
+    lead = next((recipe for recipe in shown if recipe.checkpoint == checkpoint.id), None)
+    engine = _engine_for(case, checkpoint, lead, recipes)
+    unserved = _why_not_served(case, checkpoint, engine, recipes)
+    plan, missing = (None, unserved) if unserved else _plan(case, checkpoint, engine, lead)
     tokens = case.headline_tokens
     usable = plan.budget.bytes if plan else case.usable_bytes or case.device.memory.visible[0].value
-    evidence = weigh(case, Setting(checkpoint.id, tokens, case.users, usable), own)
+    moved = tuple(part.component.kind.value for part in plan.placed if part.moved) if plan else ()
+    evidence = weigh(case, Setting(checkpoint.id, tokens, case.users, usable, moved), shown)
     if plan is None:
-        return Assessment(checkpoint, Verdict.UNKNOWN, Verdict.UNKNOWN, evidence, None, missing)
+        return Assessment(checkpoint, Verdict.UNKNOWN, Verdict.UNKNOWN, evidence, None, missing, served=unserved is None)
     arithmetic = judge(plan.total_bytes(tokens, case.users), plan.budget.bytes)
+    if case.model.architecture is None and arithmetic is not Verdict.NO:
+        missing = "the architecture is not published, so the KV cache cannot be counted"
+        return Assessment(checkpoint, Verdict.UNKNOWN, Verdict.UNKNOWN, evidence, None, missing)
     verdict = Verdict.TIGHT if arithmetic is Verdict.NO and evidence.recipes else arithmetic
     return Assessment(checkpoint, verdict, arithmetic, evidence, plan, None)
 
 
 def _best_first(case: Case, checkpoint: Checkpoint, recipes: tuple[Recipe, ...]) -> list[Recipe]:
-    """Recipes of this checkpoint, those that show just what was asked first (whatever the memory), then by trust and date."""
+    """Recipes of this checkpoint and those that do not name theirs: what shows just what was asked first (whatever the memory)."""
     setting = Setting(checkpoint.id, case.headline_tokens, case.users, case.usable_bytes or case.device.memory.visible[0].value)
-    own = [recipe for recipe in recipes if recipe.checkpoint == checkpoint.id]
-    return sorted(own, key=lambda recipe: len(differences(recipe, case, setting)))
+    own = [recipe for recipe in recipes if recipe.checkpoint in (checkpoint.id, None)]
+    return sorted(own, key=lambda recipe: (recipe.checkpoint is None, len(differences(recipe, case, setting)), recipe.count != case.count))
 
 
-def _engine_for(case: Case, checkpoint: Checkpoint, lead: Recipe | None) -> Engine | None:
+def _engine_for(case: Case, checkpoint: Checkpoint, lead: Recipe | None, recipes: tuple[Recipe, ...]) -> Engine | None:
+    """As asked; else that of the best recipe of this build on this kind of device; else the usual one for its format."""
     if case.engine_id is not None:
         return case.engine(case.engine_id)
-    if lead is not None and lead.count == case.count and case.engine(lead.engine) is not None:
+    if lead is not None and case.engine(lead.engine) is not None:
         return case.engine(lead.engine)
-    serving = [engine for engine in case.engines if checkpoint.format in engine.formats and case.device.chip in engine.chips]
+    serving = [engine for engine in case.engines if _serves(case, checkpoint, engine, recipes)]
     return min(serving, key=lambda engine: engine.preference, default=None)
 
 
+def _serves(case: Case, checkpoint: Checkpoint, engine: Engine, recipes: tuple[Recipe, ...]) -> bool:
+    """Whether the engine serves the build here: its stock builds do, or a recipe on this kind of device shows it for the format."""
+    if engine.serves(checkpoint.format, case.device.chip):
+        return True
+    shown = {recipe.checkpoint for recipe in recipes if recipe.engine == engine.id and recipe.checkpoint is not None}
+    return any(build.id in shown and build.format == checkpoint.format for build in case.model.checkpoints)
+
+
+def _why_not_served(case: Case, checkpoint: Checkpoint, engine: Engine | None, recipes: tuple[Recipe, ...]) -> str | None:
+    if engine is None:
+        return f"no engine in the catalogue serves {checkpoint.format} on {case.device.name}"
+    if _serves(case, checkpoint, engine, recipes):
+        return None
+    if case.device.chip not in engine.chips:
+        return f"{engine.name} does not run on {case.device.name}"
+    return f"{engine.name} is not known to serve {checkpoint.format} on {case.device.name}"
+
+
 def _plan(case: Case, checkpoint: Checkpoint, engine: Engine | None, lead: Recipe | None) -> tuple[Plan | None, str | None]:
-    missing = _what_is_missing(case, checkpoint, engine)
-    if missing is not None or engine is None:
-        return None, missing
+    if engine is None or not checkpoint.components:
+        return None, "the size of this build is not published"
     budget = usable_budget(case, engine)
     if budget is None:
         return None, f"{engine.name}'s share of memory is not published (--usable sets it)"
-    return make_plan(case, checkpoint, engine, _layout(case, engine, lead), _dtype(case, engine, lead), budget), None
-
-
-def _what_is_missing(case: Case, checkpoint: Checkpoint, engine: Engine | None) -> str | None:
-    if not checkpoint.components:
-        return "the size of this build is not published"
-    if case.model.architecture is None:
-        return "the architecture is not published, so the KV cache cannot be counted"
-    if engine is None:
-        return f"no engine in the catalogue serves {checkpoint.format} on a {case.device.name}"
-    if case.device.chip not in engine.chips:
-        return f"{engine.name} does not run on a {case.device.name}"
-    if checkpoint.format not in engine.formats:
-        return f"{engine.name} is not known to serve {checkpoint.format}"
-    return None
+    refused = refused_place(place_components(checkpoint, engine, case.places), engine)
+    if refused is not None:
+        return None, refused
+    layout, dtype = _layout(case, engine, lead), _dtype(case, engine, lead)
+    memory = state_model(case.model.architecture, engine, case.device, layout, dtype, lead if lead and lead.count == case.count else None)
+    if memory.refused and case.kv_dtype is not None:
+        return None, f"{engine.name}: {memory.because}"
+    return make_plan(case, checkpoint, engine, memory, budget), None
 
 
 def _layout(case: Case, engine: Engine, lead: Recipe | None) -> Layout:
@@ -130,13 +154,17 @@ def _layout(case: Case, engine: Engine, lead: Recipe | None) -> Layout:
 
 
 def _dtype(case: Case, engine: Engine, lead: Recipe | None) -> KvDtype:
+    """As asked, else as the best recipe runs it where the architecture has a layout for that, else what the engine takes by itself."""
     if case.kv_dtype is not None:
         return kv_dtype(case.kv_dtype)
     if lead is not None and lead.count == case.count and lead.engine == engine.id and lead.setup.kv_dtype is not None:
         try:
-            return kv_dtype(lead.setup.kv_dtype)
-        except UsageError:
+            theirs = kv_dtype(lead.setup.kv_dtype)
+            if case.model.architecture is not None:
+                state_bytes(case.model.architecture, 1, theirs, Share())
+        except (UsageError, UnknownFact):
             return kv_dtype("auto")
+        return theirs
     return kv_dtype("auto")
 
 
@@ -157,17 +185,35 @@ def bits_per_weight(case: Case, checkpoint: Checkpoint) -> Decimal | None:
 
 
 def rank_key(found: Assessment, case: Case) -> tuple[object, ...]:
-    """Best first: not withdrawn, runs, has a recipe, least KL divergence, else most bits per weight."""
-    divergence = found.checkpoint.divergence
-    bits = bits_per_weight(case, found.checkpoint)
+    """Best first.
+
+    Not withdrawn; runs; not pruned; has a recipe; least KL divergence (the original's is 0); else most bits per weight. Of those that do
+    not run, what a recipe shows all the same, then what comes nearest, then what is unknown, then what no engine serves.
+    """
+    divergence, bits = found.checkpoint.divergence, bits_per_weight(case, found.checkpoint) or Decimal(0)
+    distance = Decimal(0) if found.checkpoint.native else divergence.value if divergence is not None else Decimal("Infinity")
+    order = _order(found)
+    headroom = found.headroom_bytes(case.headline_tokens, case.users) or 0
     return (
         found.checkpoint.withdrawn_on(case.as_of),
-        _RUN_ORDER[found.verdict],
+        order,
+        -headroom if order == _NO else 0,
+        found.checkpoint.pruned,
         found.evidence.kind != "recipe",
-        divergence.value if divergence is not None else Decimal("Infinity"),
-        -(bits or Decimal(0)),
+        distance,
+        -bits,
         found.checkpoint.id,
     )
+
+
+def _order(found: Assessment) -> int:
+    if found.verdict.runs:
+        return _RUNS
+    if found.verdict is Verdict.NO:
+        return _NO
+    if not found.served:
+        return _NOT_SERVED
+    return _SHOWN if found.evidence.recipes else _UNKNOWN
 
 
 def _row(found: Assessment, case: Case) -> CheckpointRow:
@@ -213,12 +259,18 @@ def _by_context(case: Case, plan: Plan) -> tuple[ContextRow, ...]:
     return tuple(rows)
 
 
-def _report(case: Case, best: Assessment | None, rows: tuple[CheckpointRow, ...]) -> FitReport:
+def _report(case: Case, best: Assessment | None, rows: tuple[CheckpointRow, ...], recipes: tuple[Recipe, ...]) -> FitReport:
     plan = best.plan if best else None
     tokens, users = case.headline_tokens, case.users
     evidence = best.evidence if best else _NO_EVIDENCE
     ledger = plan.ledger(tokens, users) if plan else None
     oldest = oldest_used(ledger, case) if ledger else None
+
+    def judge_again(changed: Case) -> Verdict:
+        return assess(changed, best.checkpoint, recipes).arithmetic if best else Verdict.UNKNOWN
+
+    smallest = smallest_cluster(case, judge_again) if plan else None
+    changes = tuple(remedies(case, best, rows, judge_again, smallest)) if best and best.verdict is Verdict.NO else ()
     return FitReport(
         model=case.model.id,
         model_name=case.model.name,
@@ -236,16 +288,18 @@ def _report(case: Case, best: Assessment | None, rows: tuple[CheckpointRow, ...]
         headroom_bytes=best.headroom_bytes(tokens, users) if best else None,
         max_context_tokens=longest_context(plan, users) if plan else None,
         max_users=most_users(plan, tokens) if plan else None,
-        kv_bytes_per_token=growth_per_token(plan, tokens) if plan else None,
-        state_bytes_per_sequence=fixed_per_sequence(plan, tokens) if plan else None,
+        kv_bytes_per_token=plan.memory.growth(tokens) if plan else None,
+        state_bytes_per_sequence=plan.memory.fixed(tokens) if plan else None,
         devices=(ledger,) if ledger else (),
         by_context=_by_context(case, plan) if plan else (),
         checkpoints=rows,
-        speed=measured_speed(evidence),
-        assumptions=assumptions(best, case) if best else (),
+        smallest_cluster=smallest,
+        remedies=changes,
+        speed=measured_speed(evidence, users),
+        assumptions=assumptions(best, case, len(rows)) if best else (),
         oldest_source=oldest,
         oldest_source_age_days=(case.as_of - oldest).days if oldest else None,
-        warnings=warnings(best, case) if best else (),
+        warnings=warnings(best, case, rows) if best else (),
     )
 
 

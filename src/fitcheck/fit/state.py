@@ -45,9 +45,14 @@ ELEMENT_BYTES: dict[str, Fraction] = {
     "iq4_nl": Fraction(18, 32),
     "nvfp4": Fraction(9, 16),
     "mxfp4": Fraction(17, 32),
+    "mxfp8": Fraction(33, 32),
+    "int8_per_token_head": Fraction(1),
+    "fp8_per_token_head": Fraction(1),
+    "int4_per_token_head": Fraction(1, 2),
 }
 """Bytes per cached element with its share of the block scales: ggml's block sizes (ggml-common.h: `block_q8_0` is 34 bytes for 32
-elements), NVFP4 one FP8 scale for 16 elements, MXFP4 one E8M0 scale for 32."""
+elements), NVFP4 one FP8 scale for 16 elements, MXFP4 one E8M0 scale for 32. vLLM's `*_per_token_head` keep FP32 scales beside the
+elements, which its own module counts."""
 
 LATENT_ROW_BYTES: dict[str, int] = {"fp8_ds_mla": 656, "nvfp4_ds_mla": 432}
 """Row layouts of the MLA cache that are not `elements x bytes`: `fp8_ds_mla` holds 512 FP8, 4 FP32 scales and 64 BF16 rope elements
@@ -64,6 +69,8 @@ _SAME = {
     "fp8_e4m3": "fp8",
     "fp8_e5m2": "fp8",
     "fp4": "nvfp4",
+    "fp4_e2m1": "nvfp4",
+    "fp4_mx_block16": "nvfp4",
 }
 
 
@@ -122,7 +129,7 @@ def _kv_row(group: Attention | Sliding | Chunked | Cross, dtype: KvDtype, share:
     heads, layers = share.heads(group.kv_heads), share.layers(group.layers)
     row = layers * heads * (group.k_dim * dtype.width("k") + group.v_dim * dtype.width("v"))
     widths = f"({group.k_dim} x {_number(dtype.width('k'))} + {group.v_dim} x {_number(dtype.width('v'))}) B"
-    return row, f"{layers} layers x {heads} KV heads x {widths}"
+    return row, f"{_layers(layers)} x {heads} KV heads x {widths}"
 
 
 def _attention(group: Attention, tokens: int, dtype: KvDtype, share: Share) -> StatePart:
@@ -159,7 +166,7 @@ def _latent(group: Latent, tokens: int, dtype: KvDtype, share: Share) -> StatePa
     else:
         row = (group.latent_dim + group.rope_dim) * dtype.width("k")
         words = f"({group.latent_dim} + {group.rope_dim}) x {_number(dtype.width('k'))} B"
-    formula = f"{layers} layers x {words} x {tokens:,} tokens, whole on each rank"
+    formula = f"{_layers(layers)} x {words} x {tokens:,} tokens, whole on each rank"
     return StatePart("KV, latent (MLA)", ceil(layers * row * tokens), layers * row, False, formula)
 
 
@@ -168,37 +175,46 @@ def _indexer(group: Indexer, tokens: int, dtype: KvDtype, share: Share) -> State
     size = group.fp4_bytes_per_key if dtype.k in _FOUR_BIT and group.fp4_bytes_per_key else group.bytes_per_key
     keys = ceil(tokens / group.pool_tokens)
     pooled = f" (one per {group.pool_tokens} tokens)" if group.pool_tokens > 1 else ""
-    formula = f"{layers} layers x {size} B x {keys:,} keys{pooled}, whole on each rank"
+    formula = f"{_layers(layers)} x {size} B x {keys:,} keys{pooled}, whole on each rank"
     rate = Fraction(layers * size, group.pool_tokens)
     return StatePart("index keys", layers * size * keys, rate, False, formula)
 
 
-def _record(table: dict[str, int], dtype: KvDtype) -> tuple[int, str]:
-    """A compressed record's bytes: its 4-bit layout where that is asked for and known, else its FP8 layout, which is the native one."""
-    name = "fp4" if dtype.k in _FOUR_BIT and "fp4" in table else "fp8"
-    return table[name], name
+def _record(group: Compressed | CompressedWindow, dtype: KvDtype) -> tuple[Fraction, str]:
+    """A compressed record's bytes: the native FP8 layout unless asked otherwise, the 4-bit layout where there is one, else plain elements.
+
+    Raises `UnknownFact` for a dtype that no published layout or row length covers.
+    """
+    table = group.record_bytes
+    if dtype.name == "auto" or dtype.k in ("fp8", "fp8_ds_mla"):
+        return Fraction(table["fp8"]), "FP8 record"
+    if dtype.k in _FOUR_BIT and "fp4" in table:
+        return Fraction(table["fp4"]), "4-bit record"
+    if dtype.k not in LATENT_ROW_BYTES and dtype.k not in _FOUR_BIT and group.row_dim is not None:
+        return group.row_dim * dtype.width("k"), f"{group.row_dim} x {_number(dtype.width('k'))} B"
+    raise UnknownFact(f"no record of compressed attention in {dtype.name} is published", hint="ask with --kv-dtype auto")
 
 
 def _compressed(group: Compressed, tokens: int, dtype: KvDtype, share: Share) -> StatePart:
     layers = share.layers(group.layers)
-    size, layout = _record(group.record_bytes, dtype)
+    size, layout = _record(group, dtype)
     records = ceil(tokens / group.ratio)
-    formula = f"{layers} layers x {size} B ({layout} record) x {records:,} records (1:{group.ratio}), whole on each rank"
-    return StatePart(f"KV, compressed 1:{group.ratio}", layers * size * records, Fraction(layers * size, group.ratio), False, formula)
+    formula = f"{_layers(layers)} x {_number(size)} B ({layout}) x {records:,} records (1:{group.ratio}), whole on each rank"
+    return StatePart(f"KV, compressed 1:{group.ratio}", ceil(layers * size * records), layers * size / group.ratio, False, formula)
 
 
 def _compressed_window(group: CompressedWindow, tokens: int, dtype: KvDtype, share: Share) -> StatePart:
     layers = share.layers(group.layers)
-    size, layout = _record(group.record_bytes, dtype)
+    size, layout = _record(group, dtype)
     kept = min(tokens, group.window_tokens)
-    rate = Fraction(layers * size) if tokens < group.window_tokens else Fraction(0)
-    formula = f"{layers} layers x {size} B ({layout} record) x {kept:,} tokens (window {group.window_tokens:,}), whole on each rank"
-    return StatePart("KV, recent window", layers * size * kept, rate, False, formula)
+    rate = layers * size if tokens < group.window_tokens else Fraction(0)
+    formula = f"{_layers(layers)} x {_number(size)} B ({layout}) x {kept:,} tokens (window {group.window_tokens:,}), whole on each rank"
+    return StatePart("KV, recent window", ceil(layers * size * kept), rate, False, formula)
 
 
 def _compressor(group: Compressor, _tokens: int, _dtype: KvDtype, share: Share) -> StatePart:
     layers, row = share.layers(group.layers), group.bytes_per_token + group.index_bytes_per_token
-    formula = f"{layers} layers x {row:,} B (FP32) x {group.window_tokens:,} tokens, whole on each rank"
+    formula = f"{_layers(layers)} x {row:,} B (FP32) x {group.window_tokens:,} tokens, whole on each rank"
     return StatePart("compressor state", layers * row * group.window_tokens, Fraction(0), True, formula)
 
 
@@ -208,7 +224,7 @@ def _recurrent(group: Recurrent, _tokens: int, _dtype: KvDtype, share: Share) ->
     tail = ceil(group.conv_elements / share.tp) * group.conv_dtype_bytes
     divided = f" / {share.tp} ranks" if share.tp > 1 else ""
     words = f"{group.state_elements:,} x {group.state_dtype_bytes} B + {group.conv_elements:,} x {group.conv_dtype_bytes} B"
-    return StatePart("recurrent state", layers * (state + tail), Fraction(0), True, f"{layers} layers x ({words}){divided}")
+    return StatePart("recurrent state", layers * (state + tail), Fraction(0), True, f"{_layers(layers)} x ({words}){divided}")
 
 
 def _stateless(_group: Stateless, _tokens: int, _dtype: KvDtype, _share: Share) -> StatePart | None:
@@ -248,3 +264,7 @@ def state_bytes(architecture: Architecture, tokens: int, dtype: KvDtype, share: 
 
 def _number(value: Fraction) -> str:
     return str(value.numerator) if value.denominator == 1 else f"{float(value):g}"
+
+
+def _layers(count: int) -> str:
+    return "1 layer" if count == 1 else f"{count} layers"

@@ -50,7 +50,8 @@ class Cell(NamedTuple):
 class Column(NamedTuple):
     """A column's heading, with its unit. Columns of higher `rank` go first when the screen is narrow; rank 0 never goes.
 
-    A `reference` (an address) may leave its row where the screen is narrow: it is then numbered and listed below the table.
+    One that may `wrap` needs `width` characters at the least. A `reference` (an address) may leave its row where the screen is narrow: it
+    is then numbered and listed below the table.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Column(NamedTuple):
     rank: int = 0
     wrap: bool = False
     reference: bool = False
+    width: int = 28
 
 
 class Table(NamedTuple):

@@ -21,6 +21,9 @@ def fit_document(report: FitReport, *, catalogue_version: str, as_of: str, why: 
     parts: list[Line | Table] = list(_facts(report))
     if report.by_context:
         parts.append(_by_context(report))
+    if report.remedies:
+        rows = tuple((cell(item.text), cell(item.option)) for item in report.remedies)
+        parts.append(Table("remedies", "What would make it fit", (Column("change", wrap=True), Column("option")), rows))
     if len(report.checkpoints) > 1:
         parts.append(_checkpoints(report.checkpoints))
     parts.append(_recipes(report, everything=why))
@@ -40,9 +43,15 @@ def _facts(report: FitReport) -> Iterator[Line]:
         yield Line("checkpoint", _checkpoint_line(report))
     if report.max_context_tokens is not None and report.max_users is not None:
         yield Line("goes to", _reach(report))
-    yield Line("decode", _speed(report.speed.decode_tok_per_s))
-    yield Line("prefill", _speed(report.speed.prefill_tok_per_s))
+    yield Line("decode", _speed(report.speed.decode_tok_per_s, "for one user"))
+    if report.users > 1:
+        together = f"for {report.speed.together_users} users together" if report.speed.together_users else ""
+        yield Line("all users", _speed(report.speed.together_tok_per_s, together))
+    yield Line("prefill", _speed(report.speed.prefill_tok_per_s, "for one user"))
     yield Line("memory", _memory(report))
+    if report.smallest_cluster is not None:
+        hold = "holds" if report.smallest_cluster == 1 else "hold"
+        yield Line("smallest", f"{report.smallest_cluster}x {report.cluster.device} {hold} this build")
     if report.kv_bytes_per_token is not None:
         per_session = report.state_bytes_per_sequence or 0
         fixed = f", and {format_size(per_session)} per sequence whatever its length" if per_session else ""
@@ -66,11 +75,11 @@ def _reach(report: FitReport) -> str:
     return f"{context}; {report.max_users:,} user{'' if report.max_users == 1 else 's'} at {report.context_tokens:,} tokens each"
 
 
-def _speed(speed: Range | None) -> str:
+def _speed(speed: Range | None, whom: str) -> str:
     if speed is None:
         return "not known: no matching recipe measured it"
     span = "" if speed.low == speed.high else f", seen {format_rate(speed.low)} to {format_rate(speed.high)}"
-    return f"{format_rate(speed.best)} tok/s{span}; {clean(speed.basis)}"
+    return f"{format_rate(speed.best)} tok/s {whom}{span}; {clean(speed.basis)}"
 
 
 def format_rate(value: Decimal) -> str:
@@ -128,12 +137,12 @@ def _checkpoints(checkpoints: tuple[CheckpointRow, ...]) -> Table:
         Column("checkpoint"),
         Column("verdict"),
         Column("evidence"),
-        Column("GiB", right=True, rank=1),
-        Column("left GiB", right=True, rank=2),
+        Column("GiB", right=True, rank=3),
+        Column("left GiB", right=True, rank=1),
         Column("KLD", right=True, rank=4),
-        Column("bits", right=True, rank=4),
-        Column("status", rank=3),
-        Column("why", rank=5, wrap=True),
+        Column("bits", right=True, rank=5),
+        Column("status"),
+        Column("why", rank=2, wrap=True),
     )
     rows = tuple(
         (
@@ -161,14 +170,18 @@ def _recipes(report: FitReport, *, everything: bool) -> Table:
         Column("engine", rank=4),
         Column("speculation", rank=3),
         Column("decode tok/s", right=True, rank=2),
-        Column("differs", wrap=True, rank=1),
+        Column("against the question", wrap=True, rank=1),
         Column("link", reference=True),
     )
     rows = tuple(_recipe_row(row) for row in shown)
     left_out = len(matching) + len(others) - len(shown)
     more = f" ({left_out} more with --why)" if left_out else ""
     return Table(
-        "recipes", f"Recipes of {report.checkpoint}{more}", columns, rows, empty="none in the catalogue for this build on this device"
+        "recipes",
+        f"Recipes{f' of {report.checkpoint}' if report.checkpoint else ''}{more}",
+        columns,
+        rows,
+        empty="none in the catalogue for this build on this device",
     )
 
 
@@ -254,5 +267,8 @@ def _assumptions(report: FitReport) -> Table:
 
 
 def _foot(report: FitReport, version: str, as_of: str, why: bool) -> str:
-    age = "" if report.oldest_source_age_days is None else f", oldest source used read {report.oldest_source_age_days:,} days ago"
+    days = report.oldest_source_age_days
+    age = "" if days is None else f", oldest source used read {days:,} day{'' if days == 1 else 's'} ago"
+    if days is not None and days < 0:
+        age = f", from sources read later (the oldest on {report.oldest_source})"
     return f"catalogue {version}, as of {as_of}{age}" + ("" if why else "; --why shows the ledger and its sources")

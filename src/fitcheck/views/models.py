@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
+from fractions import Fraction
 
-from fitcheck.catalogue.models import Model
+from fitcheck.catalogue.models import Architecture, Model
 from fitcheck.fit.state import Share, kv_dtype, sequence_state
+from fitcheck.frozen import frozen
 from fitcheck.units import format_gib, gib
-from fitcheck.views.document import Column, Document, Line, Table, cell
+from fitcheck.views.document import Column, Document, Line, Table, cell, clean
+from fitcheck.views.layers import kept
 from fitcheck.views.records import sources_table
 
 SHOWN_DTYPES = ("bf16", "fp8")
@@ -48,29 +51,45 @@ def _billions(count: int) -> str:
     return f"{count / 1e9:,.1f}"
 
 
-def model_document(model: Model, day: date) -> Document:
-    """One model: architecture, KV bytes per token, checkpoints, names, scores, sources."""
-    facts = [
-        Line("id", model.id),
-        Line("developer", model.developer),
-        Line("license", model.license),
-        Line("released", model.released.value),
-        Line("parameters", _parameters(model)),
-    ]
-    if model.hub_id:
-        facts.insert(1, Line("hub", model.hub_id))
-    parts: list[Line | Table] = list(facts)
+def model_document(model: Model, left_out: int = 0) -> Document:
+    """One model as it is known on a day; `left_out` builds were not published by then."""
+    facts = [("id", model.id), ("hub", model.hub_id), ("developer", model.developer), ("license", model.license)]
+    parts: list[Line | Table] = [Line(name, clean(text)) for name, text in facts if text]
+    parts += [Line("released", model.released.value), Line("parameters", _parameters(model))]
     if model.architecture is None:
         parts.append(Line("architecture", "not published: the KV cache is unknown"))
     else:
-        parts += [*_architecture_lines(model), _state_table(model)]
-    parts.append(_checkpoint_table(model, day))
+        parts += [*_architecture_lines(model, model.architecture), _state_table(model.architecture)]
+    parts.append(_checkpoint_table(model))
     if model.aliases:
         parts.append(_alias_table(model))
     if model.scores:
         parts.append(_score_table(model))
     parts.append(sources_table(model.sources))
-    return Document(model.name, tuple(parts), (model.note,) if model.note else ())
+    later = f"{left_out} build{'' if left_out == 1 else 's'} published later left out" if left_out else None
+    return Document(clean(model.name), tuple(parts), tuple(clean(note) for note in (later, model.note) if note))
+
+
+@frozen
+class KvRow:
+    """What one sequence keeps in a KV dtype: bytes for each token of context, and bytes whatever the length."""
+
+    bytes_per_token: int | float
+    fixed_bytes_per_sequence: int
+
+
+def kv_by_dtype(model: Model) -> dict[str, KvRow]:
+    """KV bytes by dtype, by the architecture's general formula at its longest context; nothing where it is not published."""
+    architecture = model.architecture
+    if architecture is None:
+        return {}
+    found = {}
+    for name in SHOWN_DTYPES:
+        parts = sequence_state(architecture, architecture.max_context_tokens, kv_dtype(name), Share())
+        per_token = sum((part.per_token for part in parts), start=Fraction(0))
+        whole = int(per_token) if per_token.denominator == 1 else float(per_token)
+        found[name] = KvRow(whole, sum(part.bytes for part in parts if part.per_token == 0))
+    return found
 
 
 def _parameters(model: Model) -> str:
@@ -85,45 +104,36 @@ def _parameters(model: Model) -> str:
     return ", ".join(words)
 
 
-def _architecture_lines(model: Model) -> Iterator[Line]:
-    architecture = model.architecture
-    if architecture is None:
-        return
-    yield Line("family", architecture.family)
+def _architecture_lines(model: Model, architecture: Architecture) -> Iterator[Line]:
+    yield Line("family", clean(architecture.family))
     yield Line("context", f"{architecture.max_context_tokens:,} tokens at most")
-    for name in SHOWN_DTYPES:
-        parts = sequence_state(architecture, architecture.max_context_tokens, kv_dtype(name), Share())
-        per_token = float(sum(part.per_token for part in parts))
-        fixed = sum(part.bytes for part in parts if part.per_token == 0)
+    for name, row in kv_by_dtype(model).items():
+        fixed = row.fixed_bytes_per_sequence
         tail = f", and {fixed:,} B per sequence (windows, recurrent state)" if fixed else ""
-        yield Line(f"KV in {name}", f"{per_token:,.10g} B per token{tail}")
+        yield Line(f"KV in {name}", f"{row.bytes_per_token:,.10g} B per token{tail}")
 
 
-def _state_table(model: Model) -> Table:
-    architecture = model.architecture
-    tokens = architecture.max_context_tokens if architecture else 0
-    rows = []
-    for group in architecture.groups if architecture else ():
-        fields = ", ".join(f"{name} {value}" for name, value in group.model_dump().items() if name not in ("kind", "layers"))
-        rows.append((cell(group.kind), cell(group.layers), cell(fields or None)))
-    columns = (Column("layer group"), Column("layers", right=True), Column("what it keeps", wrap=True))
-    return Table("layer_groups", f"Layer groups (context up to {tokens:,} tokens)", columns, tuple(rows))
+def _state_table(architecture: Architecture) -> Table:
+    groups = [*((group, "") for group in architecture.groups), *((group, ", of the draft layers") for group in architecture.draft_groups)]
+    rows = tuple((cell(f"{group.kind}{whose}"), cell(group.layers), cell(kept(group))) for group, whose in groups)
+    columns = (Column("layer group"), Column("layers", right=True), Column("what each layer keeps", wrap=True))
+    return Table("layer_groups", "Layer groups", columns, rows)
 
 
-def _checkpoint_table(model: Model, day: date) -> Table:
+def _checkpoint_table(model: Model) -> Table:
     columns = (
         Column("checkpoint"),
-        Column("format", rank=1),
-        Column("GiB", right=True),
-        Column("parts", wrap=True, rank=3),
+        Column("format", rank=2),
+        Column("GiB", right=True, rank=1),
+        Column("parts", wrap=True, rank=4),
         Column("KLD", right=True, rank=4),
-        Column("status", rank=2),
+        Column("status"),
         Column("from", rank=3),
         Column("hub id", rank=5),
     )
     rows = []
     for build in model.checkpoints:
-        event = build.event_on(day) or build.events[0]
+        event = build.event_on(date.max) or build.events[0]
         parts = ", ".join(f"{part.kind} {format_gib(part.value)}" for part in build.components) if len(build.components) > 1 else None
         rows.append(
             (

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 
 from fitcheck.catalogue.ratecards import PricePeriod, Rate, Schedule, TokenPrices
 from fitcheck.units import format_instant
-from fitcheck.views.document import Cell, Column, Document, Line, Table, cell
+from fitcheck.views.document import Cell, Column, Document, Line, Table, Tone, cell, clean
 from fitcheck.views.records import sources_table
+
+_STATUS_TONES: dict[str, Tone] = {"withdrawn": "bad", "announced": "warn", "promotion": "warn"}
 
 
 def rates_list(rates: tuple[Rate, ...], current: dict[str, PricePeriod | None]) -> Document:
-    """All rates with the prices in force; `current` holds each rate's period by id."""
+    """All rates with the prices in force; `current` holds each rate's period by id. A promotion says so at any width."""
     columns = (
         Column("rate"),
         Column("money", rank=3),
-        Column("input/M", right=True),
+        Column("in/M", right=True),
         Column("cached/M", right=True, rank=2),
-        Column("output/M", right=True),
+        Column("out/M", right=True),
         Column("peak in/M", right=True, rank=2),
         Column("peak out/M", right=True, rank=2),
         Column("hours", rank=3),
         Column("from", rank=4),
+        Column("price"),
     )
     rows = tuple(_rate_row(rate, current[rate.id]) for rate in rates)
     return Document(
@@ -33,7 +37,7 @@ def rates_list(rates: tuple[Rate, ...], current: dict[str, PricePeriod | None]) 
 
 def _rate_row(rate: Rate, period: PricePeriod | None) -> tuple[Cell, ...]:
     if period is None:
-        return (cell(rate.id), cell(rate.currency), *(cell(None) for _ in range(7)))
+        return (cell(rate.id), cell(rate.currency), *(cell(None) for _ in range(7)), cell("none", "quiet"))
     peak = period.peak
     return (
         cell(rate.id),
@@ -45,6 +49,7 @@ def _rate_row(rate: Rate, period: PricePeriod | None) -> tuple[Cell, ...]:
         cell(_money(peak.output_per_mtok) if peak else None),
         cell(period.schedule or "flat"),
         cell(format_instant(period.since) if period.since else None),
+        cell("promo", "warn") if period.promotion else cell("list"),
     )
 
 
@@ -52,11 +57,12 @@ def _money(value: Decimal | None) -> str | None:
     return None if value is None else f"{value:f}"
 
 
-def rate_document(rate: Rate, schedules: tuple[Schedule, ...]) -> Document:
-    """One rate: its whole price history, what it serves, its windows, its sources."""
-    parts: list[Line | Table] = [Line("id", rate.id), Line("currency", f"{rate.currency} per million tokens")]
+def rate_document(rate: Rate, schedules: tuple[Schedule, ...], current: PricePeriod | None, day: date) -> Document:
+    """One rate as it is known on a day: the price in force, its history, what it serves, its windows, its sources."""
+    parts: list[Line | Table] = [Line("id", clean(rate.id)), Line("currency", f"{rate.currency} per million tokens")]
     if rate.available_from:
         parts.append(Line("valid from", format_instant(rate.available_from)))
+    parts.append(Line(f"on {day.isoformat()}", _in_force(current), "plain" if current else "bad"))
     parts.append(_history(rate))
     if rate.serves:
         served = tuple(
@@ -66,18 +72,31 @@ def rate_document(rate: Rate, schedules: tuple[Schedule, ...]) -> Document:
         parts.append(Table("serves", "Answered by", (Column("model"), Column("from")), served))
     parts.extend(_windows(schedule) for schedule in schedules)
     parts.append(sources_table(rate.sources))
-    return Document(rate.name, tuple(parts), (rate.note,) if rate.note else ())
+    return Document(clean(rate.name), tuple(parts), (clean(rate.note),) if rate.note else ())
+
+
+def _in_force(period: PricePeriod | None) -> str:
+    if period is None:
+        return "no price in force"
+    since = f"since {format_instant(period.since)}" if period.since else "since an unknown day"
+    words = [f"{_pair(period.offpeak)}{' off-peak' if period.peak else ''}"]
+    words += [f"{_pair(period.peak)} at peak"] if period.peak else []
+    return f"{'; '.join(words)}, {since}{', a promotion' if period.promotion else ''}"
+
+
+def _pair(prices: TokenPrices) -> str:
+    return f"{prices.input_per_mtok:f} input, {prices.output_per_mtok:f} output"
 
 
 def _history(rate: Rate) -> Table:
     columns = (
         Column("from"),
-        Column("until", rank=2),
-        Column("when"),
+        Column("until", rank=3),
+        Column("when", wrap=True, width=10),
         Column("input", right=True),
-        Column("cached", right=True, rank=1),
+        Column("cached", right=True, rank=2),
         Column("output", right=True),
-        Column("status", rank=3),
+        Column("status"),
         Column("note", rank=4, wrap=True),
     )
     rows: list[tuple[Cell, ...]] = []
@@ -98,9 +117,16 @@ def _history_row(period: PricePeriod, when: str, prices: TokenPrices) -> tuple[C
         cell(f"{prices.input_per_mtok:f}"),
         cell(_money(prices.cached_input_per_mtok)),
         cell(f"{prices.output_per_mtok:f}"),
-        cell(status),
+        cell(status, _STATUS_TONES.get(status, "plain")),
         cell(period.note),
     )
+
+
+def _days(days: tuple[str, ...]) -> str:
+    """Three or more days in a row by the first and the last of them."""
+    whole = "mon tue wed thu fri sat sun"
+    listed = " ".join(days)
+    return "every day" if listed == whole else f"{days[0]}-{days[-1]}" if len(days) > 2 and listed in whole else listed
 
 
 def _windows(schedule: Schedule) -> Table:
@@ -108,6 +134,6 @@ def _windows(schedule: Schedule) -> Table:
     for rule in schedule.rules:
         for window in rule.windows:
             hours = f"{window.start:%H:%M}-{window.end:%H:%M}"
-            rows.append((cell(format_instant(rule.since)), cell(" ".join(window.days)), cell(hours), cell(rule.holidays)))
+            rows.append((cell(format_instant(rule.since)), cell(_days(window.days)), cell(hours), cell(rule.holidays)))
     columns = (Column("from"), Column("days"), Column("hours"), Column("not on", rank=1))
     return Table("schedule", f"{schedule.window_name} hours in {schedule.timezone}", columns, tuple(rows))

@@ -24,7 +24,7 @@ _STYLES: dict[Tone, str] = {
     "strong": "bold",
 }
 _GAP = 3
-_WRAPPED_WIDTH = 28
+_WRAPPED_WIDTH = 24
 
 
 def render(document: Document, *, width: int, colour: bool) -> str:
@@ -71,8 +71,10 @@ def _hanging(label: str, text: str, width: int, style: str = "") -> Text:
     """Text after a label, its further lines indented to where it began. Words longer than the line (addresses) stay whole."""
     room = max(20, width - len(label))
     lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
-    result = Text(label, style="dim", overflow="ignore", no_wrap=True)
-    result.append(("\n" + " " * len(label)).join(lines), style=style or "not dim")
+    # The label's style is its own: as the base style it would hold for the text too.
+    result = Text(overflow="ignore", no_wrap=True)
+    result.append(label, style="dim")
+    result.append(("\n" + " " * len(label)).join(lines), style=style)
     return result
 
 
@@ -149,7 +151,7 @@ def _columns_that_fit(table: Table, width: int) -> list[int] | None:
 def _column_width(table: Table, index: int) -> int:
     column: Column = table.columns[index]
     widest = max(len(row[index].text) for row in table.rows)
-    return max(len(column.name), min(widest, _WRAPPED_WIDTH) if column.wrap else widest)
+    return max(len(column.name), min(widest, column.width) if column.wrap else widest)
 
 
 def _stacked(table: Table, width: int) -> Iterator[RenderableType]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from fitcheck.catalogue.hardware import Device
-from fitcheck.catalogue.lint import hardware, models, names, prices, recipes, references, sizes
+from fitcheck.catalogue.lint import dates, hardware, models, names, prices, recipes, references, sizes
 from fitcheck.catalogue.lint.findings import Finding
 from fitcheck.catalogue.lint.shelf import R, Rule, Shelf
 from fitcheck.catalogue.lint.texts import Reading, read_file
@@ -18,6 +18,7 @@ _EVERY_RECORD = (
     *references.EVERY_RECORD,
     *sizes.EVERY_RECORD,
     *models.EVERY_RECORD,
+    *dates.EVERY_RECORD,
     *prices.EVERY_RECORD,
     *hardware.EVERY_RECORD,
 )
@@ -51,7 +52,8 @@ def _shelf(beneath: Sequence[Reading], given: Sequence[Reading]) -> Shelf:
     for reading in (*beneath, *given):
         for block in reading.blocks:
             ids.setdefault(block.kind or "", set()).add(block.id)
-    return Shelf(tuple(entries.values()), {kind: frozenset(known) for kind, known in ids.items()})
+    last_days = dates.last_days({block.path for reading in given for block in reading.blocks})
+    return Shelf(tuple(entries.values()), {kind: frozenset(known) for kind, known in ids.items()}, last_days)
 
 
 def _rule_findings(shelf: Shelf, shown: Iterable[str]) -> Iterator[Finding]:

@@ -14,6 +14,8 @@ from fitcheck.catalogue.provenance import Record
 from fitcheck.units import GB, GIB, format_gib
 
 USUAL_SHARE = (Decimal("0.4"), Decimal("0.985"))
+USUAL_BANDWIDTH = (10 * GB, 20_000 * GB)
+"""Bytes a second of memory, from one channel of DDR4 to the stacks of the fastest accelerators sold."""
 
 
 def more_than_sold(entry: Entry[Device], _: Shelf) -> Iterator[Finding]:
@@ -44,6 +46,14 @@ def more_than_visible(entry: Entry[Device], _: Shelf) -> Iterator[Finding]:
             yield entry.finding("FC402", f"{format_gib(free.value)} free of {format_gib(most)} visible", where)
     if memory.reclaimable is not None and memory.reclaimable.value > most:
         yield entry.finding("FC402", f"{format_gib(memory.reclaimable.value)} reclaimable", ("memory", "reclaimable"))
+
+
+def odd_bandwidth(entry: Entry[Device], _: Shelf) -> Iterator[Finding]:
+    """FC410: gigabytes taken for bytes, bits for bytes, or a digit too many."""
+    bandwidth, (low, high) = entry.record.memory.bandwidth_bytes_per_s, USUAL_BANDWIDTH
+    if bandwidth is not None and not low <= bandwidth.value <= high:
+        message = f"{bandwidth.value:,} bytes a second (usual: {low:,} to {high:,})"
+        yield entry.finding("FC410", message, ("memory", "bandwidth_bytes_per_s", "value"))
 
 
 def engine_twice(entry: Entry[Device], _: Shelf) -> Iterator[Finding]:
@@ -101,6 +111,7 @@ DEVICE_RULES: tuple[Rule[Device], ...] = (
     more_than_sold,
     memory_slip,
     more_than_visible,
+    odd_bandwidth,
     engine_twice,
     foreign_engine,
     variant_memory,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fitcheck.catalogue.lint import names, references, sizes
+from fitcheck.catalogue.lint import dates, names, references, sizes
 from fitcheck.catalogue.lint.findings import Finding
 from fitcheck.catalogue.lint.shelf import Entry, Rule, Shelf, Where, parts
 from fitcheck.catalogue.models import Alias, CheckpointEvent, Model
 from fitcheck.catalogue.provenance import Event, Record, Status
 from fitcheck.units import counted_from
 
-_BESIDE = {"indexer", "compressed_window"}
+_BESIDE = {"indexer", "compressed_window", "compressor"}
 """Groups that keep their state beside another group of the same layers."""
 
 
@@ -89,4 +89,5 @@ MODEL_RULES: tuple[Rule[Model], ...] = (
     references.unserved_format,
     *names.MODEL_RULES,
     *sizes.MODEL_RULES,
+    *dates.MODEL_RULES,
 )

@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fitcheck.catalogue.hardware import Device, Engine
-from fitcheck.catalogue.lint import references
+from fitcheck.catalogue.lint import dates, references
 from fitcheck.catalogue.lint.findings import Finding
 from fitcheck.catalogue.lint.shelf import Entry, Rule, Shelf
 from fitcheck.catalogue.models import Model
 from fitcheck.catalogue.recipes import Recipe
-from fitcheck.units import counted_from, format_gib
+from fitcheck.units import format_gib
+
+_SIXTEEN_BIT = {"auto", "bf16", "bfloat16", "f16", "fp16", "float16"}
+_EIGHT_BIT = {"fp8", "fp8_e4m3", "fp8_e5m2", "fp8_ds_mla", "fp8_per_token_head", "int8_per_token_head", "mxfp8", "q8_0"}
+_FIVE_BIT = {"q5_0", "q5_1"}
+_FOUR_BIT = {"fp4", "fp4_e2m1", "fp4_mx_block16", "nvfp4", "nvfp4_ds_mla", "mxfp4", "int4_per_token_head", "q4_0", "q4_1", "iq4_nl"}
+KV_DTYPES = frozenset({"f32"} | _SIXTEEN_BIT | _EIGHT_BIT | _FIVE_BIT | _FOUR_BIT)
+"""The names of KV dtypes that `fitcheck fit` knows (`fitcheck.fit.state`): the catalogue stands beneath it and cannot ask."""
+
+FASTEST_STREAM = 5_000
+FASTEST_PREFILL = 200_000
+"""Tokens a second beyond what anyone has published of these machines."""
 
 
 def long_context(entry: Entry[Recipe], shelf: Shelf) -> Iterator[Finding]:
@@ -34,7 +45,7 @@ def wide_split(entry: Entry[Recipe], _: Shelf) -> Iterator[Finding]:
 def early_recipe(entry: Entry[Recipe], shelf: Shelf) -> Iterator[Finding]:
     """FC503: run before the model was released."""
     model = shelf.find(Model, entry.record.model)
-    if model is not None and counted_from(entry.record.date) < counted_from(model.released.value):
+    if model is not None and dates.before_release(entry.record.date, model):
         yield entry.finding("FC503", f"dated {entry.record.date}; {model.id} was released {model.released.value}", ("date",))
 
 
@@ -73,6 +84,24 @@ def needs_too_much(entry: Entry[Recipe], shelf: Shelf) -> Iterator[Finding]:
             yield entry.finding("FC506", f"{where[-1]} is {format_gib(size)}; {device.id} has {format_gib(most)}", where)
 
 
+def unknown_kv_dtype(entry: Entry[Recipe], _: Shelf) -> Iterator[Finding]:
+    """FC509: a KV dtype that says nothing about the size of a token, where keys and values may differ (`q8_0/f16`)."""
+    name = entry.record.setup.kv_dtype
+    parts = (name or "auto").lower().split("/")
+    if len(parts) > 2 or not KV_DTYPES.issuperset(parts):
+        close = references.suggest(name or "", sorted(KV_DTYPES))
+        yield entry.finding("FC509", f"KV dtype {name!r} is not known{close}", ("setup", "kv_dtype"))
+
+
+def too_fast(entry: Entry[Recipe], _: Shelf) -> Iterator[Finding]:
+    """FC510: a speed of one stream, or of reading, that no machine of the catalogue reaches."""
+    for index, speed in enumerate(entry.record.speeds):
+        shared = speed.users if speed.phase == "decode" and speed.per == "total" else 1
+        most = FASTEST_STREAM if speed.phase == "decode" else FASTEST_PREFILL
+        if speed.high > most * shared:
+            yield entry.finding("FC510", f"{speed.phase} at {speed.high / shared:,.0f} tok/s", ("speeds", index))
+
+
 def foreign_engine(entry: Entry[Recipe], shelf: Shelf) -> Iterator[Finding]:
     """FC507: a deployment that nobody can have run."""
     device, engine = shelf.find(Device, entry.record.device), shelf.find(Engine, entry.record.engine)
@@ -95,6 +124,8 @@ RULES: tuple[Rule[Recipe], ...] = (
     two_headlines,
     repeated_speed,
     needs_too_much,
+    unknown_kv_dtype,
+    too_fast,
     foreign_engine,
     unlisted_format,
     references.unknown_checkpoint,

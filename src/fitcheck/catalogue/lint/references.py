@@ -33,7 +33,8 @@ _REFERENCES: tuple[tuple[type[Record], str, str, str], ...] = (
 """Which field of which class names a record of which kind."""
 
 
-def _suggest(name: str, known: Iterable[str]) -> str:
+def suggest(name: str, known: Iterable[str]) -> str:
+    """A known name that is close to this one, in words, or nothing."""
     close = get_close_matches(name[:LONGEST_NAME], list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
@@ -44,7 +45,7 @@ def unknown_record(entry: Entry[Record], shelf: Shelf) -> Iterator[Finding]:
         for owner, field, kind, finding_id in _REFERENCES:
             name = getattr(part, field) if isinstance(part, owner) else None
             if name is not None and not shelf.has(kind, name):
-                message = f"{kind} {name!r} is not in the catalogue{_suggest(name, shelf.ids.get(kind, ()))}"
+                message = f"{kind} {name!r} is not in the catalogue{suggest(name, shelf.ids.get(kind, ()))}"
                 yield entry.finding(finding_id, message, (*where, field))
 
 
@@ -53,7 +54,7 @@ def unknown_checkpoint(entry: Entry[Recipe], shelf: Shelf) -> Iterator[Finding]:
     recipe = entry.record
     model = shelf.find(Model, recipe.model)
     if model is not None and recipe.checkpoint is not None and model.checkpoint(recipe.checkpoint) is None:
-        close = _suggest(recipe.checkpoint, [checkpoint.id for checkpoint in model.checkpoints])
+        close = suggest(recipe.checkpoint, [checkpoint.id for checkpoint in model.checkpoints])
         yield entry.finding("FC105", f"{model.id} has no checkpoint {recipe.checkpoint!r}{close}", ("checkpoint",))
 
 
@@ -75,7 +76,7 @@ def unserved_format(entry: Entry[Model], shelf: Shelf) -> Iterator[Finding]:
     served = {name for engine in engines for name in engine.record.formats}
     for index, checkpoint in enumerate(entry.record.checkpoints):
         if checkpoint.format not in served:
-            message = f"{checkpoint.id}: no engine lists the format {checkpoint.format!r}{_suggest(checkpoint.format, served)}"
+            message = f"{checkpoint.id}: no engine lists the format {checkpoint.format!r}{suggest(checkpoint.format, served)}"
             yield entry.finding("FC114", message, ("checkpoints", index, "format"))
 
 
@@ -98,7 +99,7 @@ def unknown_source(entry: Entry[Record], _: Shelf) -> Iterator[Finding]:
     sources = getattr(entry.record, "sources", {})
     for where, key in _citations(entry.record):
         if key not in sources:
-            yield entry.finding("FC101", f"source {key!r} is not among the record's sources{_suggest(key, sources)}", where)
+            yield entry.finding("FC101", f"source {key!r} is not among the record's sources{suggest(key, sources)}", where)
 
 
 def unused_source(entry: Entry[Record], _: Shelf) -> Iterator[Finding]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
 from functools import cached_property
 from typing import Generic, TypeVar, cast
@@ -51,6 +52,8 @@ class Shelf:
 
     entries: tuple[Entry[Record], ...]
     ids: Mapping[str, frozenset[str]]
+    last_days: Mapping[str, date] = field(default_factory=dict)
+    """By file, the last day of which it can know."""
 
     @cached_property
     def _by_id(self) -> dict[tuple[type[Record], str], Record]:
@@ -105,8 +108,8 @@ def strings(value: object, at: Where = ()) -> Iterator[tuple[Where, str]]:
 
 def _children(value: object) -> Iterator[tuple[str | int, object]]:
     if isinstance(value, BaseModel):
-        for name, field in type(value).model_fields.items():
-            yield field.alias or name, getattr(value, name)
+        for name, info in type(value).model_fields.items():
+            yield info.alias or name, getattr(value, name)
     elif isinstance(value, dict):
         yield from value.items()
     elif isinstance(value, list | tuple):

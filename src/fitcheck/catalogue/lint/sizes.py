@@ -11,7 +11,7 @@ from fitcheck.catalogue.lint.findings import Finding
 from fitcheck.catalogue.lint.shelf import Entry, Rule, Shelf, parts
 from fitcheck.catalogue.models import Checkpoint, ComponentKind, Model
 from fitcheck.catalogue.provenance import BytesFigure, Cited, CountFigure, NumberFigure, Record
-from fitcheck.units import GB, GIB, parse_bytes
+from fitcheck.units import GB, GIB, format_gib, parse_bytes
 
 ANY_FORMAT = (0.9, 18.0)
 FORMAT_BITS: tuple[tuple[re.Pattern[str], float, float], ...] = tuple(
@@ -36,6 +36,8 @@ Small models keep much of their bytes in 16-bit embeddings, so the upper bounds 
 
 STATED_BITS = (0.75, 1.25)
 UNIT_SLIP = 0.003
+MOST_HELD = 1.5
+"""Times the download that all devices together may hold: buffers, padding and what a kernel unpacks, never another copy for each."""
 LONGEST_SIZE = 30
 _EXPLAINED = re.compile(r"\bGiB\b")
 _PRINTED = re.compile(r"^\s*[0-9][0-9_,]*(?:\.(?P<part>[0-9]+))?\s*(?P<unit>[KMGT]?i?B)\s*$", re.IGNORECASE)
@@ -91,11 +93,7 @@ def _format_bounds(checkpoint: Checkpoint) -> tuple[float, float] | None:
     said = checkpoint.id if checkpoint.format.lower() == "gguf" else checkpoint.format
     name = re.sub(r"[_\s]+", "-", said.lower())
     bounds = next(((low, high) for pattern, low, high in FORMAT_BITS if pattern.search(name)), None)
-    return (bounds[0] / 2, bounds[1]) if bounds is not None and _pruned(checkpoint) else bounds
-
-
-def _pruned(checkpoint: Checkpoint) -> bool:
-    return "pruned" in (checkpoint.note or "").lower()
+    return (bounds[0] / 2, bounds[1]) if bounds is not None and checkpoint.pruned else bounds
 
 
 def bytes_against_parameters(entry: Entry[Model], _: Shelf) -> Iterator[Finding]:
@@ -116,7 +114,7 @@ def stated_bits(entry: Entry[Model], _: Shelf) -> Iterator[Finding]:
     """FC203, FC210: the label's bits per weight against the bytes."""
     for index, checkpoint in enumerate(entry.record.checkpoints):
         bits, stated = bits_of(entry.record, checkpoint), checkpoint.bits_per_weight
-        if bits is None or stated is None or stated.value <= 0 or _pruned(checkpoint):
+        if bits is None or stated is None or stated.value <= 0 or checkpoint.pruned:
             continue
         said = float(stated.value)
         where = ("checkpoints", index, "bits_per_weight")
@@ -135,6 +133,18 @@ def resident_slip(entry: Entry[Model], _: Shelf) -> Iterator[Finding]:
             if unit_slip(held, whole) and not explained(seen, *checkpoint.components):
                 message = f"{checkpoint.id}: {held:,} B held on {seen.devices} devices, {whole:,} B downloaded"
                 yield entry.finding("FC210", message, ("checkpoints", index, "resident", number))
+
+
+def resident_too_much(entry: Entry[Model], _: Shelf) -> Iterator[Finding]:
+    """FC213: each device holds its share of the download and all of what is replicated."""
+    for index, checkpoint in enumerate(entry.record.checkpoints):
+        whole = sum(part.value for part in checkpoint.components)
+        replicated = sum(part.value for part in checkpoint.components if part.split == "replicated")
+        for number, seen in enumerate(checkpoint.resident):
+            held, most = seen.value * seen.devices, whole + replicated * (seen.devices - 1)
+            if whole and held > most * MOST_HELD:
+                message = f"{checkpoint.id}: {format_gib(held)} held on {seen.devices} devices, {format_gib(whole)} downloaded"
+                yield entry.finding("FC213", message, ("checkpoints", index, "resident", number))
 
 
 def misprinted(entry: Entry[Record], _: Shelf) -> Iterator[Finding]:
@@ -159,4 +169,4 @@ def zero_figure(entry: Entry[Record], _: Shelf) -> Iterator[Finding]:
 
 
 EVERY_RECORD: tuple[Rule[Record], ...] = (misprinted, zero_figure)
-MODEL_RULES: tuple[Rule[Model], ...] = (bytes_against_parameters, stated_bits, resident_slip)
+MODEL_RULES: tuple[Rule[Model], ...] = (bytes_against_parameters, stated_bits, resident_slip, resident_too_much)

@@ -133,11 +133,17 @@ def _validate(kind: str, record_id: str, body: dict[str, Any]) -> tuple[Record |
         details = error.errors(include_url=False, include_context=False, include_input=False)
         refused = [_of_schema(detail) for detail in details]
         places = {where for where, _, _ in refused}
-        return None, refused + [problem for problem in own if problem[0] not in places]
+        return None, _first_causes(refused + [problem for problem in own if problem[0] not in places])
     except (FitcheckError, ArithmeticError) as error:  # a size or an instant that its reader refused
         where = next((where for where, text in strings(body) if repr(text) in str(error)), ())
         return None, [*own, (where, "FC003", f"{_path(where)}: {error}" if where else str(error))]
     return record, own + [(where, "FC006", f"{_path(where)}: out of range") for where, number in numbers(record) if _absurd(number)]
+
+
+def _first_causes(problems: list[Problem]) -> list[Problem]:
+    """Without what follows from another: a list whose only item is refused is not empty besides."""
+    around = {where[:length] for where, _, _ in problems for length in range(len(where))}
+    return [problem for problem in problems if problem[0] not in around]
 
 
 def _mistaken_times(body: dict[str, Any]) -> Iterator[Problem]:

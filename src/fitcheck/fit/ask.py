@@ -1,13 +1,12 @@
-"""From names and texts to a case: the one way in for the command line and the Python API."""
+"""From names and texts to a fit case: the one way in for the command line and the Python API."""
 
 from __future__ import annotations
 
 from datetime import date
 
-from fitcheck.advise.case import RecommendCase
 from fitcheck.catalogue.hardware import Engine
 from fitcheck.catalogue.load import Catalogue
-from fitcheck.catalogue.lookup import find_checkpoint, find_cluster, find_engine, find_model
+from fitcheck.catalogue.lookup import find_build, find_checkpoint, find_cluster, find_engine
 from fitcheck.catalogue.models import ComponentKind
 from fitcheck.catalogue.recipes import Recipe
 from fitcheck.fit.case import Case
@@ -35,7 +34,7 @@ def fit_case(
     that make no sense, `DataError` for a malformed record.
     """
     found = find_cluster(catalogue, cluster)
-    record = find_model(catalogue, model, as_of)
+    record, named_build = find_build(catalogue, model, as_of)
     return Case(
         model=record,
         device=found.device,
@@ -46,38 +45,10 @@ def fit_case(
         recipes=catalogue.mentioning(Recipe, model=record.id),
         context_tokens=parse_context(context) if isinstance(context, str) else context,
         users=users,
-        checkpoint_id=find_checkpoint(record, checkpoint).id if checkpoint is not None else None,
+        checkpoint_id=find_checkpoint(record, checkpoint).id if checkpoint is not None else named_build.id if named_build else None,
         engine_id=find_engine(catalogue, engine).id if engine is not None else None,
         kv_dtype=kv_dtype,
         tp=tp,
         usable_bytes=parse_bytes(usable) if isinstance(usable, str) else usable,
         places=places or {},
-    )
-
-
-def recommend_case(
-    catalogue: Catalogue,
-    *,
-    cluster: str,
-    as_of: date,
-    context: str | int | None = None,
-    users: int = 1,
-    engine: str | None = None,
-) -> RecommendCase:
-    """Look up everything a `recommend` question names: the cluster, every model, and the recipes on that kind of device.
-
-    Texts are read as on the command line. Raises as `fit_case` does, but for a context longer than a model's own: that is an answer.
-    """
-    found = find_cluster(catalogue, cluster)
-    return RecommendCase(
-        models=catalogue.models,
-        device=found.device,
-        count=found.count,
-        named_cluster=found.named,
-        as_of=as_of,
-        engines=catalogue.all(Engine),
-        recipes=catalogue.mentioning(Recipe, device=found.device.platform),
-        context_tokens=parse_context(context) if isinstance(context, str) else context,
-        users=users,
-        engine_id=find_engine(catalogue, engine).id if engine is not None else None,
     )

@@ -1,0 +1,158 @@
+"""What llama.cpp makes of its settings: cells, streams and cache types.
+
+Sources (build 11549): `llama_context::llama_context` (`src/llama-context.cpp`) for the padding, the split over sequences and the caps of
+`n_batch` and `n_ubatch`; `llama_init_from_model` (same file) for what is refused; `llama_kv_cache_iswa` (`src/llama-kv-cache-iswa.cpp`) for
+the cells of sliding layers; `common/common.h` for the defaults of the command-line tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+from typing import Any, NamedTuple
+
+from fitcheck.catalogue.models import Architecture
+from fitcheck.errors import UsageError
+from fitcheck.fit.engines.base import Settings, reject_unknown
+from fitcheck.fit.engines.llamacpp_families import Rules
+
+PAD_CELLS = 256
+
+BLOCKS: dict[str, tuple[int, int]] = {
+    "f32": (1, 4),
+    "f16": (1, 2),
+    "bf16": (1, 2),
+    "q8_0": (32, 34),
+    "q5_1": (32, 24),
+    "q5_0": (32, 22),
+    "q4_1": (32, 20),
+    "q4_0": (32, 18),
+    "iq4_nl": (32, 18),
+}
+"""Elements and bytes of a block by cache type (`common/arg.cpp`, `kv_cache_types`; `ggml/src/ggml-common.h`)."""
+
+_SETTINGS = {
+    "n_ctx": 0,
+    "n_seq_max": 1,
+    "n_batch": 2048,
+    "n_ubatch": 512,
+    "type_k": "f16",
+    "type_v": "f16",
+    "kv_unified": False,
+    "swa_full": False,
+    "fa": "auto",
+    "n_rs_seq": 0,
+    "n_outputs_max": 0,
+    "offload_kqv": True,
+}
+_FLASH: dict[Any, bool] = {"auto": True, "on": True, "off": False, True: True, False: False}
+
+
+class Run(NamedTuple):
+    """A context as llama.cpp sets it up: `cells` in each of `streams` (one of all sequences if unified), `fa` flash attention."""
+
+    cells: int
+    streams: int
+    sequences: int
+    n_batch: int
+    n_ubatch: int
+    type_k: str
+    type_v: str
+    unified: bool
+    swa_full: bool
+    fa: bool
+    snapshots: int
+    outputs: int
+    on_device: bool
+
+    def window_cells(self, window: int, *, shared: bool) -> int:
+        """Cells of a sliding layer: the window of each sequence that shares the stream and one micro-batch, padded."""
+        if self.swa_full:
+            return self.cells
+        return pad(min(self.cells, window * (self.sequences if shared else 1) + self.n_ubatch), PAD_CELLS)
+
+
+def pad(value: int, multiple: int) -> int:
+    """The next multiple (GGML_PAD)."""
+    return -(-value // multiple) * multiple
+
+
+def row_bytes(kind: str, elements: int) -> int:
+    """Bytes of a row (`ggml_row_size`). Raises `UsageError` where blocks do not divide it."""
+    block, size = BLOCKS[kind]
+    if elements % block:
+        raise UsageError(
+            f"llama.cpp refuses a {kind} cache here: its blocks of {block} do not divide a row of {elements}", hint="f16 or bf16"
+        )
+    return elements // block * size
+
+
+def run_of(architecture: Architecture, rules: Rules, settings: Settings) -> Run:
+    """The context for these settings.
+
+    Without `n_ctx` it is users times context, so that each sequence has its context, padded. `n_ctx` 0 is the model's own context. Data
+    parallelism is so many servers, each with its share of the users.
+    """
+    named = settings.named
+    reject_unknown(named, set(_SETTINGS), "llama.cpp")
+    value = {**_SETTINGS, **_from_ask(settings), **{name: given for name, given in named.items() if given is not None}}
+    sequences = _count(value, "n_seq_max", least=1)
+    if named.get("n_ctx") is None:
+        value["n_ctx"] = settings.context * sequences
+    asked = _count(value, "n_ctx") or rules.context_tokens or architecture.max_context_tokens
+    n_batch = min(asked, _count(value, "n_batch", least=1))
+    n_ubatch = min(n_batch, _count(value, "n_ubatch") or n_batch)
+    unified = _flag(value, "kv_unified")
+    total = pad(asked, PAD_CELLS)
+    cells = total if unified else pad(total // sequences, PAD_CELLS)
+    if cells == 0:
+        raise UsageError(f"llama.cpp refuses n_ctx {asked} for {sequences} sequences: none is left for each", hint="a larger n_ctx")
+    return Run(
+        cells=cells,
+        streams=1 if unified else sequences,
+        sequences=sequences,
+        n_batch=n_batch,
+        n_ubatch=n_ubatch,
+        type_k=_type(value, "type_k"),
+        type_v=_type(value, "type_v"),
+        unified=unified,
+        swa_full=_flag(value, "swa_full"),
+        fa=_flash(value["fa"]),
+        snapshots=_count(value, "n_rs_seq"),
+        outputs=_count(value, "n_outputs_max"),
+        on_device=_flag(value, "offload_kqv"),
+    )
+
+
+def _from_ask(settings: Settings) -> dict[str, Any]:
+    """The asked users and dtype in llama.cpp's words. Its `auto` is f16, which is also where a 16-bit dtype goes that was not named."""
+    dtype = settings.kv_dtype
+    kinds = ("f16", "f16") if dtype.name == "auto" else (dtype.k, dtype.v)
+    return {"n_seq_max": ceil(settings.users / settings.dp), "type_k": kinds[0], "type_v": kinds[1]}
+
+
+def _count(value: Mapping[str, Any], name: str, *, least: int = 0) -> int:
+    found = value[name]
+    if isinstance(found, bool) or not isinstance(found, int) or found < least:
+        raise UsageError(f"{name} is {found!r}, and must be a whole number, {least} or more")
+    return found
+
+
+def _flag(value: Mapping[str, Any], name: str) -> bool:
+    if value[name] not in (True, False):
+        raise UsageError(f"{name} is {value[name]!r}", hint="true or false")
+    return bool(value[name])
+
+
+def _flash(found: Any) -> bool:
+    """Whether flash attention is on; `auto` is, wherever the device has the kernel, and the cache is laid out as if it were."""
+    if not isinstance(found, str | bool) or found not in _FLASH:
+        raise UsageError(f"fa is {found!r}", hint="auto, on or off")
+    return _FLASH[found]
+
+
+def _type(value: Mapping[str, Any], name: str) -> str:
+    found = value[name]
+    if not isinstance(found, str) or found not in BLOCKS:
+        raise UsageError(f"llama.cpp has no cache type {found!r} ({name})", hint=f"one of {', '.join(BLOCKS)}")
+    return found

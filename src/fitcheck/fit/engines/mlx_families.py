@@ -1,0 +1,60 @@
+"""mlx-lm 0.32.2: what its model files keep, by family.
+
+Read in PyPI `mlx-lm` 0.32.2, `mlx_lm/models/*.py`: `make_cache`, the calls of `update_and_fetch`, `shard` and `PipelineMixin`. A family
+without a file there (after `utils.py`, `MODEL_REMAPPING`) is not answered. Families are those of `fitcheck.sources.families`.
+"""
+
+from __future__ import annotations
+
+
+def _names(*lines: str) -> set[str]:
+    return {name for line in lines for name in line.split()}
+
+
+DEFAULT_CACHE = _names(
+    "apertus bailing_moe cohere dbrx deepseek deepseek_v2 deepseek_v3 dots1 ernie4_5 ernie4_5_moe exaone gemma gemma2 glm glm4 glm4_moe",
+    "glm4_moe_lite gpt2 gpt_bigcode gpt_neox gptj granite granitemoe helium hunyuan_v1_dense internlm2 internlm3 kimi_k2 kimi_k25 mimo",
+    "minicpm minicpm3 minimax_m2 mistral4 mixtral nanochat nemotron olmo olmo2 olmoe openelm phi phi-msft phi3 phimoe qwen qwen2 qwen2_moe",
+    "qwen2_vl qwen2_5_vl qwen3 qwen3_moe qwen3_vl qwen3_vl_moe seed_oss smollm3 solar_open stablelm starcoder2",
+)
+"""No `make_cache`: a `KVCache` in every layer, or a `RotatingKVCache` with `max_kv_size` (`models/cache.py`, `make_prompt_cache`)."""
+
+ROTATING = _names("afmoe cohere2 exaone4 exaone_moe gemma3 gemma3n gemma4 gpt_oss laguna mellum mimo_v2_flash muse_glimmer olmo3 step3p5")
+"""`RotatingKVCache` in windowed layers. All others keep every token there, too (Gemma 2, Mistral 7B, Phi-3, StarCoder2 …)."""
+
+OWN_CACHE = ROTATING | _names(
+    "bailing_hybrid bailing_moe_linear deepseek_v32 deepseek_v41 falcon_h1 falcon_mamba glm_moe_dsa granitemoehybrid jamba kimi_k3",
+    "kimi_linear lfm2 lfm2_moe llama llama4 longcat_flash mamba mamba2 minimax_m3 ministral3 mistral nemotron-nas nemotron_h qwen3_5",
+    "qwen3_5_moe qwen3_next rwkv7 xverse",
+)
+"""A `make_cache` of their own, which `max_kv_size` does not reach."""
+
+EXPANDED = {"deepseek_v2", "minicpm3"}
+"""MLA stored as the keys and values of every head (`deepseek_v2.py`, `minicpm3.py`)."""
+
+LATENT = _names(
+    "bailing_hybrid deepseek_v3 deepseek_v32 glm4_moe_lite glm_moe_dsa kimi_k2 kimi_k25 kimi_k3 kimi_linear longcat_flash mistral4"
+)
+"""MLA stored as one latent (keys) and its rope part (values): `cache.update_and_fetch(kv_latent, k_pe)`."""
+
+LISTED = {"deepseek_v32", "glm_moe_dsa", "falcon_h1", "longcat_flash", "minimax_m3"}
+"""Caches inside a `CacheList`, which `maybe_quantize_kv_cache` (`generate.py`) passes over."""
+
+SHARDED = _names(
+    "deepseek_v2 deepseek_v3 deepseek_v32 deepseek_v41 exaone_moe glm4_moe glm4_moe_lite glm_moe_dsa gpt_oss kimi_k2 kimi_k25 kimi_k3",
+    "llama longcat_flash minimax_m2 minimax_m3 ministral3 mistral mistral4 qwen2 qwen3 qwen3_5 qwen3_5_moe qwen3_moe step3p5 xverse",
+)
+"""A `shard` method: heads are divided over the ranks of a group."""
+
+PIPELINED = _names(
+    "deepseek_v2 deepseek_v3 deepseek_v32 deepseek_v41 glm4_moe glm4_moe_lite glm_moe_dsa kimi_k2 kimi_k25 minimax_m3 ministral3 mistral4",
+    "qwen2 qwen3_5 qwen3_5_moe qwen3_moe qwen3_next",
+)
+"""A `PipelineMixin`: layers are divided over the ranks (`models/pipeline.py`)."""
+
+REPEATS_HEADS = {"qwen3_5", "qwen3_5_moe"}
+"""KV heads are repeated for more ranks than heads (`qwen3_5.py`, `repeat_kv_layer_inplace`); others must have a head for each rank."""
+
+STATE_BYTES = {"gdn": 4, "kda": 4, "mamba2": 4, "mamba1": 2, "lightning": 2, "shortconv": 2, "rwkv": 2}
+"""Bytes of a recurrent state's element: FP32 where it starts so or the update promotes it (`gated_delta.py`, `gated_delta_update`;
+`ssm.py`, `ssm_attn`), else the model's dtype (`mamba.py`, `jamba.py`, `bailing_moe_linear.py`, `rwkv7.py`)."""

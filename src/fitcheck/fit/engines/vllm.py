@@ -1,0 +1,103 @@
+"""What vLLM (v1 engine) sets apart for a model's caches and states: blocks per request times bytes per block.
+
+All caches draw blocks of one size from one pool. A request of the longest length takes some blocks in each group of layers
+(`get_max_concurrency_for_kv_cache_config`: the pool's blocks over that number is the printed "Maximum concurrency", and from about 0.21
+on the printed "GPU KV cache size" is that times `max_model_len`). The bytes here are those blocks for `users` requests; the pool's one
+null block is not in them. A pipeline stage has its part of each group's layers, rounded up; versions before projection
+(`_project_kv_cache_groups_to_worker`) charged every stage with all layers in their start-up check (vllm issue 34076).
+
+Sources: vLLM 0.33.0 and older sdists (`vllm_settings`); each module names those of its rules.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import ceil
+
+from fitcheck.catalogue.layers import Compressed, CompressedWindow, LayerGroup, Recurrent
+from fitcheck.catalogue.models import Architecture
+from fitcheck.fit.engines.base import Settings, StateTerm
+from fitcheck.fit.engines.vllm_caches import Cache
+from fitcheck.fit.engines.vllm_compressed import compressed_caches
+from fitcheck.fit.engines.vllm_groups import Group, make_groups
+from fitcheck.fit.engines.vllm_layers import attention_caches, main_block
+from fitcheck.fit.engines.vllm_settings import Asked, read_settings
+from fitcheck.fit.engines.vllm_state import (
+    aligned_block,
+    checkpoint_multiple,
+    draft_tokens,
+    largest_page,
+    state_caches,
+    tail_rings,
+)
+
+
+def allocate(architecture: Architecture, settings: Settings) -> tuple[StateTerm, ...]:
+    """Bytes on the fullest device for `users` sequences of `context` tokens, by sort of layer, unused parts of blocks included."""
+    groups, asked = plan(architecture, read_settings(settings))
+    return _terms(groups, asked)
+
+
+def plan(architecture: Architecture, asked: Asked) -> tuple[tuple[Group, ...], Asked]:
+    """The groups of layers that share blocks, and the settings with what the block tells of speculation.
+
+    Packed layouts are those of models whose backends ask for the block to be outermost: DeepSeek V4 and V4.1
+    (`DeepseekV4IndexerBackend`) and GLM-5.3-Flash (`KpoolTailBackend`).
+    """
+    own = architecture.groups
+    if any(isinstance(group, Compressed | CompressedWindow) for group in own):
+        drafts = architecture.draft_groups if asked.draft_tokens else ()
+        return make_groups(compressed_caches(own, drafts, asked), asked, packed=True), asked
+    if any(isinstance(group, Recurrent) for group in own):
+        return _hybrid(architecture, asked)
+    drafts = architecture.draft_groups if asked.draft_tokens else ()
+    caches = attention_caches(architecture, (*own, *drafts), main_block(own, asked), asked)
+    return make_groups(caches, asked, packed=False), asked
+
+
+def _hybrid(architecture: Architecture, asked: Asked) -> tuple[tuple[Group, ...], Asked]:
+    """Recurrent layers beside attention: the attention block grows until its page covers a state, whose page is padded to it.
+
+    Without attention there is no prefix caching (`is_prefix_caching_supported`: attention-free models), and nothing to align.
+    """
+    own, family = architecture.groups, architecture.family
+    probe = next(iter(attention_caches(architecture, own, 1, asked)), None)
+    if probe is None:
+        alone = asked._replace(prefix_caching=False)
+        return make_groups(state_caches(own, asked.tokens, None, alone, family), alone, packed=False), alone
+    row, latent = probe.page_bytes, probe.latent
+    plain = main_block(own, asked._replace(block_tokens=None))
+    asked = asked._replace(draft_tokens=draft_tokens(own, asked, family, row, block=plain, latent=latent))
+    page = largest_page(own, asked, family, asked.draft_tokens or 0)
+    block = aligned_block(main_block(own, asked), row, page, latent=latent, multiple=checkpoint_multiple(own, asked))
+    drafts: tuple[LayerGroup, ...] = architecture.draft_groups if asked.draft_tokens else ()
+    rings = tail_rings((*own, *drafts), asked)
+    caches = (
+        *attention_caches(architecture, (*own, *drafts), block, asked),
+        *state_caches((*own, *drafts), block, block * row, asked, family),
+        *rings,
+    )
+    return make_groups(caches, asked, packed=bool(rings)), asked
+
+
+def _terms(groups: tuple[Group, ...], asked: Asked) -> tuple[StateTerm, ...]:
+    """Each sort of layer with its own pages; what a group leaves unused of its blocks counts to the first of its sorts."""
+    block_bytes = max((group.bytes(asked.pp) for group in groups), default=0)
+    sizes: Counter[str] = Counter()
+    sorts: dict[str, Cache] = {}
+    parts: dict[str, Counter[str]] = {}
+    for group in groups:
+        blocks = group.blocks(asked) * asked.users
+        unused = block_bytes - group.bytes(asked.pp)
+        for index, member in enumerate(group.members):
+            layers = ceil(member.layers / asked.pp)
+            sizes[member.name] += blocks * (layers * member.page_bytes + (unused if index == 0 else 0))
+            sorts.setdefault(member.name, member)
+            padding = f" + {unused:,} B unused" if unused and index == 0 else ""
+            words = f"({layers} layers x {member.page_bytes:,} B{padding}) x {blocks:,} blocks of {member.block_tokens:,} tokens"
+            parts.setdefault(member.name, Counter())[words] += 1
+    return tuple(StateTerm(name, sorts[name].sort, size, _words(parts[name])) for name, size in sizes.items())
+
+
+def _words(parts: Counter[str]) -> str:
+    return " + ".join(f"{count} groups x {words}" if count > 1 else words for words, count in parts.items())

@@ -1,0 +1,242 @@
+"""vLLM's settings with its defaults filled in, and the rules that changed from version to version.
+
+Sources (sdists from PyPI): vLLM 0.20.2, 0.23.0, 0.25.1, 0.28.0, 0.31.0, 0.32.0 and 0.33.0.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from fitcheck.errors import UnknownFact, UsageError
+from fitcheck.fit.engines.base import Settings, reject_unknown
+
+MambaMode = Literal["none", "align", "all"]
+
+
+class Rules(NamedTuple):
+    """What a version of vLLM does where versions differ.
+
+    `batches` are the batches in flight that a window must outlive (`VllmConfig.max_concurrent_batches`, from 0.28 on: two with
+    asynchronous scheduling, which is the default). `cached`: flavours of recurrent state that take part in prefix caching unless told
+    otherwise (`ModelConfig.is_prefix_caching_supported`: none in 0.25.1, all in 0.28.0). `cached_whole`: those that then keep a state
+    for every block, not two (`MambaModelConfig.verify_and_update_config` up to 0.25.1: "all if supports_mamba_prefix_caching else
+    align"). `checkpoints`: those with one block more for a checkpoint inside a prefill (`MambaSpec.num_prefill_checkpoint_blocks`).
+    `balanced`: whether only layers with as many pages of each size fix a group's number of layers (`_get_packed_kv_cache_groups`
+    since 0.31, `_get_kv_cache_groups_uniform_groups` before).
+    """
+
+    batches: int
+    cached: tuple[str, ...]
+    cached_whole: tuple[str, ...]
+    checkpoints: tuple[str, ...]
+    balanced: bool
+
+
+_MAMBA = ("mamba1", "mamba2")
+_DELTA = ("gdn", "kda", "lightning", "shortconv", "")
+_ALL = (*_MAMBA, *_DELTA)
+
+VERSIONS: tuple[tuple[tuple[int, int], Rules], ...] = (
+    ((0, 33), Rules(2, _ALL, (), ("mamba2", "kda", "gdn"), True)),
+    ((0, 32), Rules(2, _ALL, (), ("mamba2", "kda"), True)),
+    ((0, 31), Rules(2, _ALL, (), (), True)),
+    ((0, 26), Rules(2, _ALL, (), (), False)),
+    ((0, 0), Rules(1, (), _MAMBA, (), False)),
+)
+"""The rules from a version on (`vllm_version`), newest first. Nothing between 0.25.1 and 0.28.0 was read."""
+
+UNNAMED = Rules(2, _DELTA, (), (), True)
+"""The rules where no version is named: those of 0.31, the newest whose logs are at hand, but that Mamba-1 and -2 are taken not to cache
+prefixes: no log of theirs does, and versions disagree on what it takes. The other flavours take the same in all, and half of the logs."""
+
+MAX_NUM_BATCHED_TOKENS = 8192
+"""`EngineArgs.get_batch_defaults`: 8,192 for the server on cards of 70 GiB or more and offline on smaller ones; the server on smaller
+cards and on GB10 takes 2,048, on cards of 160 GiB 16,384. The card is not known here; the middle one is what recipes mostly set."""
+
+GB10 = 121
+"""Compute capability 12.1, which `get_batch_defaults` keeps on the small tier."""
+
+_DTYPES = {
+    **dict.fromkeys(["auto", "bf16", "bfloat16", "f16", "fp16", "float16", "half"], "bf16"),
+    **dict.fromkeys(["fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc"], "fp8"),
+    **dict.fromkeys(["nvfp4", "nvfp4_4over6", "fp4"], "nvfp4"),
+    **{name: name for name in ("fp8_ds_mla", "nvfp4_ds_mla", "int4_per_token_head", "int8_per_token_head", "fp8_per_token_head")},
+}
+"""Names of `CacheDType` (vllm/config/cache.py) whose layout is known here."""
+
+_UNKNOWN_DTYPES = ("turboquant_", "octave_", "ultraquant_")
+
+_OWN_DRAFTS = ("mtp", "dspark")
+"""Methods of speculation that run the model's own draft layers (`deepseek_mtp`, `qwen3_5_mtp`, …)."""
+
+_STATE_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
+
+NAMES = {
+    "async_scheduling", "block_size", "compute_capability", "disable_hybrid_kv_cache_manager", "enable_expert_parallel",
+    "enable_prefix_caching", "enforce_eager", "gpu_memory_utilization", "indexer_kv_dtype", "kv_cache_dtype", "kv_cache_memory_bytes",
+    "mamba_cache_dtype", "mamba_cache_mode", "mamba_ssm_cache_dtype", "max_model_len", "max_num_batched_tokens", "max_num_seqs",
+    "num_gpu_blocks_override", "num_speculative_tokens", "speculative_config", "swa_block_size", "vllm_version",
+}  # fmt: skip
+"""Settings with vLLM's own names; besides, `vllm_version` and `compute_capability` (of the GPU: 9.0, 10.0, 12.1), which decide layouts,
+and `swa_block_size`, which forks of vLLM have."""
+
+
+class Asked(NamedTuple):
+    """What vLLM is asked to hold. `draft_tokens` is None where nothing was said of speculation; `capability` is 90, 100, 121 or None."""
+
+    tokens: int
+    users: int
+    dtype: str
+    auto_dtype: bool
+    tp: int
+    pp: int
+    dcp: int
+    block_tokens: int | None
+    window_block_tokens: int | None
+    in_flight_tokens: int
+    draft_tokens: int | None
+    prefix_caching: bool | None
+    mamba_mode: MambaMode | None
+    hybrid_manager: bool
+    index_fp4: bool
+    state_bytes: int | None
+    tail_bytes: int | None
+    capability: int | None
+    rules: Rules
+
+    @property
+    def major(self) -> int | None:
+        """The GPU's generation: 9 Hopper, 10 and 12 Blackwell."""
+        return None if self.capability is None else self.capability // 10
+
+    def mode(self, flavour: str) -> MambaMode:
+        """How the state of a flavour is cached (`MambaModelConfig.verify_and_update_config`)."""
+        cached = flavour in self.rules.cached if self.prefix_caching is None else self.prefix_caching
+        if self.mamba_mode is not None:
+            return "none" if self.prefix_caching is False else self.mamba_mode
+        if not cached:
+            return "none"
+        return "all" if flavour in self.rules.cached_whole else "align"
+
+
+def read_settings(settings: Settings) -> Asked:
+    """Settings with defaults. Raises `UsageError` for names and values that vLLM does not have."""
+    named = settings.named
+    reject_unknown(named, NAMES, "vllm")
+    rules = _rules(named)
+    tokens = _count(named, "max_model_len", settings.context)
+    capability = _capability(named)
+    name = str(named.get("kv_cache_dtype") or settings.kv_dtype.name)
+    return Asked(
+        tokens=tokens,
+        users=settings.users,
+        dtype=_dtype(name),
+        auto_dtype=name.lower() == "auto",
+        tp=settings.tp,
+        pp=settings.pp,
+        dcp=settings.dcp,
+        block_tokens=_maybe_count(named, "block_size"),
+        window_block_tokens=_maybe_count(named, "swa_block_size"),
+        in_flight_tokens=_in_flight(named, tokens, settings.pp, capability, rules),
+        draft_tokens=_draft_tokens(named),
+        prefix_caching=_flag(named, "enable_prefix_caching") if "enable_prefix_caching" in named else None,
+        mamba_mode=_mamba_mode(named),
+        hybrid_manager=not _flag(named, "disable_hybrid_kv_cache_manager"),
+        index_fp4=named.get("indexer_kv_dtype") in ("mxfp4", "nvfp4", "fp4"),
+        state_bytes=_state_bytes(named, "mamba_ssm_cache_dtype"),
+        tail_bytes=_state_bytes(named, "mamba_cache_dtype"),
+        capability=capability,
+        rules=rules,
+    )
+
+
+def _in_flight(named: dict[str, Any], tokens: int, pp: int, capability: int | None, rules: Rules) -> int:
+    """Tokens scheduled and not yet settled: every batch in flight may hold `max_num_batched_tokens` (`VllmConfig.max_in_flight_tokens`).
+
+    A default is at most `max_num_seqs` sequences of the longest length (`_set_default_max_num_seqs_and_batched_tokens_args`).
+    """
+    default = 2048 if capability == GB10 else MAX_NUM_BATCHED_TOKENS
+    seqs = _count(named, "max_num_seqs", 1024)
+    batched = _count(named, "max_num_batched_tokens", min(default, seqs * tokens))
+    overlapped = rules.batches > 1 and _flag(named, "async_scheduling", default=True)
+    if rules.batches == 1:
+        return batched
+    return batched * (pp + 1 if overlapped else pp)
+
+
+def _rules(named: dict[str, Any]) -> Rules:
+    if named.get("vllm_version") is None:
+        return UNNAMED
+    text = str(named["vllm_version"]).lstrip("v")
+    parts = text.split(".")
+    if len(parts) < 2 or not all(part.isdigit() for part in parts[:2]):
+        raise UsageError(f"vllm_version {text!r} is not a version", hint="such as 0.33")
+    version = (int(parts[0]), int(parts[1]))
+    return next(rules for since, rules in VERSIONS if version >= since)
+
+
+def _dtype(name: str) -> str:
+    wanted = name.lower()
+    if wanted.startswith(_UNKNOWN_DTYPES):
+        raise UnknownFact(f"the layout of the KV dtype {name!r} is not known here")
+    if wanted not in _DTYPES:
+        raise UsageError(f"vllm has no KV dtype {name!r}", hint=f"one of {', '.join(sorted(_DTYPES))}")
+    return _DTYPES[wanted]
+
+
+def _draft_tokens(named: dict[str, Any]) -> int | None:
+    """Draft tokens a step. Only the model's own draft layers are known; another drafter keeps a cache that its own config decides."""
+    config = named.get("speculative_config")
+    holder = {**config, **named} if isinstance(config, dict) else named
+    method = str(holder.get("method") or "mtp").lower()
+    if not method.endswith(_OWN_DRAFTS):
+        raise UnknownFact(f"what the drafter of the method {method!r} keeps is not in the model's config")
+    if holder.get("num_speculative_tokens") is None:
+        return None
+    return 0 if holder["num_speculative_tokens"] == 0 else _count(holder, "num_speculative_tokens", 0)
+
+
+def _mamba_mode(named: dict[str, Any]) -> MambaMode | None:
+    mode = named.get("mamba_cache_mode")
+    if mode not in (None, "none", "align", "all"):
+        raise UsageError(f"vllm has no mamba_cache_mode {mode!r}", hint="none, align or all")
+    found: MambaMode | None = mode
+    return found
+
+
+def _capability(named: dict[str, Any]) -> int | None:
+    given = named.get("compute_capability")
+    if given is None:
+        return None
+    try:
+        number = float(given)
+    except (TypeError, ValueError):
+        raise UsageError(f"compute_capability {given!r} is not a number", hint="such as 9.0, 10.0 or 12.1") from None
+    return round(number * 10) if number < 20 else round(number)
+
+
+def _state_bytes(named: dict[str, Any], name: str) -> int | None:
+    value = named.get(name)
+    if value in (None, "auto"):
+        return None
+    if value not in _STATE_BYTES:
+        raise UsageError(f"vllm has no {name} {value!r}", hint=f"auto, {', '.join(_STATE_BYTES)}")
+    return _STATE_BYTES[str(value)]
+
+
+def _flag(named: dict[str, Any], name: str, *, default: bool = False) -> bool:
+    value = named.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise UsageError(f"{name} is {value!r}, and is true or false")
+    return default if value is None else value
+
+
+def _maybe_count(named: dict[str, Any], name: str) -> int | None:
+    return None if named.get(name) is None else _count(named, name, 1)
+
+
+def _count(named: dict[str, Any], name: str, default: int) -> int:
+    value = default if named.get(name) is None else named[name]
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise UsageError(f"{name} is {value!r}, and must be 1 or more")
+    return value

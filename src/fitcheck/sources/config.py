@@ -1,0 +1,157 @@
+"""A published Hugging Face `config.json`, read into an architecture.
+
+The file comes from outside: it may be of any size and hold anything. At most 16 MiB of it are read, nothing in it is executed, and no
+number in it decides how much is allocated. What it does not settle is `unknown`, with the fields that are missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from fitcheck.catalogue.models import Architecture
+from fitcheck.catalogue.provenance import Grade
+from fitcheck.errors import DataError
+from fitcheck.frozen import frozen
+from fitcheck.sources.families import BY_CLASS, DEFAULTS, FAMILIES, SAME_AS
+from fitcheck.sources.families.dense import CONTEXT
+from fitcheck.sources.families.fields import MOST_TOKENS, Fields, Unsettled, shown
+from fitcheck.sources.families.sizes import sizes
+
+MOST_BYTES = 16 * 1024**2
+NO_LIMIT_TOKENS = 1_048_576
+"""Taken as the longest context of a model whose config names none (state-space models, trimmed files); the note says so."""
+
+_NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
+_SUFFIXES = ("_text_model", "_text", "_thinker")
+
+
+@frozen
+class ConfigModel:
+    """A model known by its config alone: its architecture, or why it cannot be told.
+
+    `forced_kv_dtype` is the cache dtype that the checkpoint's quantisation asks for, if it does. `assumed` lists what the file leaves
+    out and the configuration class fixes.
+    """
+
+    name: str
+    path: str
+    architecture: Architecture | None
+    unknown: tuple[str, ...]
+    forced_kv_dtype: str | None
+    assumed: tuple[str, ...] = ()
+
+
+def read_config(path: Path) -> ConfigModel:
+    """The model of a `config.json`, or of the folder that holds one. Raises `DataError` for a file that is not a config."""
+    file = path / "config.json" if path.is_dir() else path
+    config = _load(file)
+    name = file.parent.name if file.name == "config.json" else file.stem
+    values, model_type = _decoder(config)
+    family = _family(config, model_type)
+    fields = Fields(values, DEFAULTS.get(family or ""))
+    forced = _forced_kv_dtype(config, values)
+    try:
+        architecture = _architecture(family, model_type, fields)
+    except Unsettled as unsettled:
+        return ConfigModel(name, str(file), None, (str(unsettled),), forced)
+    return ConfigModel(name, str(file), architecture, (), forced, tuple(fields.assumed))
+
+
+def _load(file: Path) -> dict[str, Any]:
+    try:
+        if not file.is_file():
+            raise DataError(f"{file}: there is no such file", hint="a Hugging Face config.json, or the folder that holds it")
+        with file.open("rb") as stream:
+            raw = stream.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file}: {getattr(error, 'strerror', None) or 'not a path'}") from error
+    if len(raw) > MOST_BYTES:
+        raise DataError(f"{file}: larger than 16 MiB, so not a config")
+    try:
+        config = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_unique)
+    except RecursionError:
+        raise DataError(f"{file}: nested too deeply") from None
+    except ValueError as error:
+        raise DataError(f"{file}: not JSON: {ascii(str(error))[1:-1][:120]}") from None
+    if not isinstance(config, dict):
+        raise DataError(f"{file}: a config is a JSON object, and this is a {type(config).__name__}")
+    return config
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+        raise ValueError(f"the key {shown(twice)} is given twice")
+    return found
+
+
+def _decoder(config: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """The decoder's fields and model type, which may be nested (`thinker_config.text_config`); an outer type stands for a missing one."""
+    values, model_type = config, config.get("model_type")
+    for _ in range(3):
+        inner = next((values[name] for name in _NESTED if isinstance(values.get(name), dict) and values[name]), None)
+        if inner is None:
+            break
+        values, model_type = inner, inner.get("model_type") or model_type
+    return values, model_type
+
+
+def _family(config: dict[str, Any], model_type: Any) -> str | None:
+    """The table's name for the decoder, or None. What a wrapper is called decides where it alone tells two families apart (Kimi K3)."""
+    if model_type is None:
+        classes = config.get("architectures")
+        named = classes[0] if isinstance(classes, list) and classes else None
+        return BY_CLASS.get(named) if isinstance(named, str) else None
+    if config.get("model_type") == "kimi_k3" and model_type == "kimi_linear":
+        return "kimi_k3"
+    if not isinstance(model_type, str):
+        return None
+    for suffix in _SUFFIXES:
+        if model_type not in FAMILIES:
+            model_type = model_type.removesuffix(suffix)
+    family = SAME_AS.get(model_type, model_type)
+    return family if family in FAMILIES else None
+
+
+def _architecture(family: str | None, model_type: Any, fields: Fields) -> Architecture:
+    if family is None:
+        raise Unsettled("model_type is missing" if model_type is None else f"the model_type {shown(model_type)} is not known")
+    if fields.has("per_layer_config"):
+        raise Unsettled("per_layer_config gives layers fields of their own, which are not read")
+    found = FAMILIES[family](fields)
+    context = fields.maybe(*CONTEXT, most=MOST_TOKENS)
+    if context is None:
+        fields.assumed.append(f"the config names no longest context; {NO_LIMIT_TOKENS:,} tokens are taken")
+    return Architecture(
+        source=("config",),
+        grade=Grade.DERIVED if fields.assumed else Grade.PUBLISHED,
+        note="; ".join(fields.assumed) or None,
+        family=family,
+        max_context_tokens=context or NO_LIMIT_TOKENS,
+        layers=found.layers,
+        groups=found.groups,
+        draft_groups=found.draft,
+        **sizes(fields),
+    )
+
+
+def _forced_kv_dtype(config: dict[str, Any], values: dict[str, Any]) -> str | None:
+    """The cache dtype of the checkpoint's quantisation: `kv_cache_scheme` (compressed-tensors, ModelOpt) or `kv_cache_quant_algo`.
+
+    vLLM takes it where the KV dtype is `auto` (`resolve_kv_cache_dtype_string`); only 8-bit floats are published.
+    """
+    for holder in (values, config):
+        for name in ("quantization_config", "compression_config"):
+            quantised = holder.get(name)
+            if not isinstance(quantised, dict):
+                continue
+            scheme = quantised.get("kv_cache_scheme") or quantised.get("kv_cache_quant_algo") or quantised.get("kv_cache_dtype")
+            if isinstance(scheme, str) and scheme.lower() in ("fp8", "fp8_e4m3", "nvfp4"):
+                return "nvfp4" if scheme.lower() == "nvfp4" else "fp8"
+            if isinstance(scheme, dict) and scheme.get("num_bits") == 8 and scheme.get("type", "float") == "float":
+                return "fp8"
+    return None
