@@ -6,10 +6,12 @@ from dataclasses import replace
 
 from fitcheck.advise.report import MissRow, RecipeLink, UnknownRow
 from fitcheck.advise.words import context_note, memory_note
+from fitcheck.fit.assess import assess
 from fitcheck.fit.case import Case
 from fitcheck.fit.evidence import known_recipes
+from fitcheck.fit.rank import rank_key
 from fitcheck.fit.report import CheckpointRow, FitReport, Verdict
-from fitcheck.fit.solve import assess, fit, rank_key
+from fitcheck.fit.solve import fit
 from fitcheck.units import format_size
 
 FITS_ON_UP_TO = 16

@@ -15,8 +15,8 @@ from fitcheck.fit.sources import oldest
 from fitcheck.units import format_gib, format_size
 
 if TYPE_CHECKING:
+    from fitcheck.fit.assess import Assessment
     from fitcheck.fit.ledger import Plan
-    from fitcheck.fit.solve import Assessment
 
 
 _FIRST_CLAUSE = re.compile(r"[:;.] ")

@@ -11,7 +11,7 @@ from fitcheck.fit.report import CheckpointRow, Remedy, Verdict
 from fitcheck.units import format_gib
 
 if TYPE_CHECKING:
-    from fitcheck.fit.solve import Assessment
+    from fitcheck.fit.assess import Assessment
 
 MAX_DEVICES_TRIED = 32
 _SMALLER_CACHE = {"llama.cpp": "q8_0", "mlx": "q8_0"}

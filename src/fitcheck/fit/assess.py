@@ -1,0 +1,78 @@
+"""One checkpoint on the cluster: verdict and evidence."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fitcheck.catalogue.hardware import Engine
+from fitcheck.catalogue.models import Checkpoint
+from fitcheck.catalogue.recipes import Recipe
+from fitcheck.fit.case import Case, usable_budget
+from fitcheck.fit.evidence import Setting, differences, weigh
+from fitcheck.fit.ledger import Plan, make_plan
+from fitcheck.fit.memory import state_model
+from fitcheck.fit.placement import place_components, refused_place
+from fitcheck.fit.report import Evidence, Verdict
+from fitcheck.fit.search import judge
+from fitcheck.fit.serving import dtype_for, engine_for, layout_for, why_not_served
+
+
+class Assessment(NamedTuple):
+    """One checkpoint on the cluster: the plan where one could be made, else why not."""
+
+    checkpoint: Checkpoint
+    verdict: Verdict
+    arithmetic: Verdict
+    evidence: Evidence
+    plan: Plan | None
+    missing: str | None
+    served: bool = True
+    """Whether some engine is known to serve the build here at all."""
+
+    def headroom_bytes(self, tokens: int, users: int) -> int | None:
+        """Usable less taken on the fullest device; negative where it does not fit."""
+        return self.plan.budget.bytes - self.plan.total_bytes(tokens, users) if self.plan else None
+
+
+def assess(case: Case, checkpoint: Checkpoint, recipes: tuple[Recipe, ...]) -> Assessment:
+    """Verdict and evidence for one checkpoint at the headline context."""
+    shown = _best_first(case, checkpoint, recipes)
+    lead = next((recipe for recipe in shown if recipe.checkpoint == checkpoint.id), None)
+    engine = engine_for(case, checkpoint, lead, recipes)
+    unserved = why_not_served(case, checkpoint, engine, recipes)
+    plan, missing = (None, unserved) if unserved else _plan(case, checkpoint, engine, lead)
+    tokens = case.headline_tokens
+    usable = plan.budget.bytes if plan else case.usable_bytes or case.device.memory.visible[0].value
+    moved = tuple(part.component.kind.value for part in plan.placed if part.moved) if plan else ()
+    evidence = weigh(case, Setting(checkpoint.id, tokens, case.users, usable, moved), shown)
+    if plan is None:
+        return Assessment(checkpoint, Verdict.UNKNOWN, Verdict.UNKNOWN, evidence, None, missing, served=unserved is None)
+    arithmetic = judge(plan.total_bytes(tokens, case.users), plan.budget.bytes)
+    if case.model.architecture is None and arithmetic is not Verdict.NO:
+        missing = "the architecture is not published, so the KV cache cannot be counted"
+        return Assessment(checkpoint, Verdict.UNKNOWN, Verdict.UNKNOWN, evidence, None, missing)
+    verdict = Verdict.TIGHT if arithmetic is Verdict.NO and evidence.recipes else arithmetic
+    return Assessment(checkpoint, verdict, arithmetic, evidence, plan, None)
+
+
+def _best_first(case: Case, checkpoint: Checkpoint, recipes: tuple[Recipe, ...]) -> list[Recipe]:
+    """Recipes of this checkpoint and those that do not name theirs: what shows just what was asked first (whatever the memory)."""
+    setting = Setting(checkpoint.id, case.headline_tokens, case.users, case.usable_bytes or case.device.memory.visible[0].value)
+    own = [recipe for recipe in recipes if recipe.checkpoint in (checkpoint.id, None)]
+    return sorted(own, key=lambda recipe: (recipe.checkpoint is None, len(differences(recipe, case, setting)), recipe.count != case.count))
+
+
+def _plan(case: Case, checkpoint: Checkpoint, engine: Engine | None, lead: Recipe | None) -> tuple[Plan | None, str | None]:
+    if engine is None or not checkpoint.components:
+        return None, "the size of this build is not published"
+    budget = usable_budget(case, engine)
+    if budget is None:
+        return None, f"{engine.name}'s share of memory is not published (--usable sets it)"
+    refused = refused_place(place_components(checkpoint, engine, case.places), engine)
+    if refused is not None:
+        return None, refused
+    layout, dtype = layout_for(case, engine, lead), dtype_for(case, engine, lead)
+    memory = state_model(case.model.architecture, engine, case.device, layout, dtype, lead if lead and lead.count == case.count else None)
+    if memory.refused and case.kv_dtype is not None:
+        return None, f"{engine.name}: {memory.because}"
+    return make_plan(case, checkpoint, engine, memory, budget), None
