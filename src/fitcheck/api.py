@@ -25,7 +25,7 @@ def load_catalogue(*overlays: str | Path) -> Catalogue:
 
 
 def fit(
-    model: str,
+    model: str | Model | ConfigModel,
     *,
     cluster: str,
     context: str | int | None = None,
@@ -41,17 +41,19 @@ def fit(
 ) -> FitReport:
     """Whether a model fits a cluster, as `fitcheck fit` answers it.
 
-    `context` is tokens per user, a number or text such as `128k`; `usable` is bytes per device or text such as `102GiB`; `as_of` is today
-    (UTC) unless given. Raises a `fitcheck.errors.FitcheckError` for names and values that make no sense.
+    `model` is a name, a record, or what `read_model` made of a config, whose builds are then derived for the usual formats. `context` is
+    tokens per user, a number or text such as `128k`; `usable` is bytes per device or text such as `102GiB`; `as_of` is today (UTC) unless
+    given. Raises a `fitcheck.errors.FitcheckError` for names and values that make no sense.
     """
     from fitcheck.fit.ask import fit_case
     from fitcheck.fit.solve import fit as answer
 
+    day = as_of or datetime.now(UTC).date()
     case = fit_case(
         catalogue or load_catalogue(),
-        model,
+        _as_record(model, day),
         cluster=cluster,
-        as_of=as_of or datetime.now(UTC).date(),
+        as_of=day,
         context=context,
         users=users,
         checkpoint=checkpoint,
@@ -83,6 +85,18 @@ def recommend(
 
     day = as_of or datetime.now(UTC).date()
     return answer(recommend_case(catalogue or load_catalogue(), cluster=cluster, as_of=day, context=context, users=users, engine=engine))
+
+
+def _as_record(model: str | Model | ConfigModel, day: date) -> str | Model:
+    """A model that `fit_case` can look up or take as it is."""
+    from pathlib import Path
+
+    path = getattr(model, "path", None)
+    if path is None:
+        return model  # type: ignore[return-value]
+    from fitcheck.sources.record import config_record
+
+    return config_record(Path(path), day)
 
 
 def price(rate: str, *, at: str | datetime, input: int, output: int, cached: int = 0, catalogue: Catalogue | None = None) -> PriceReport:

@@ -89,7 +89,7 @@ SourceKeys = Annotated[tuple[str, ...], BeforeValidator(_tuple_of_one), Field(mi
 class Source(Record):
     """An address and the day it was read there, or through the copy that `via` names."""
 
-    url: str = Field(pattern=r"^(https?://|github:|pypi:|npm:|file-id:)\S+$")
+    url: str = Field(pattern=r"^(https?://|github:|pypi:|npm:|file:)\S+$")
     read: date
     title: str | None = None
     via: str | None = None

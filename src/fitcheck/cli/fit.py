@@ -11,7 +11,9 @@ from fitcheck.errors import ExitCode, UsageError
 from fitcheck.views.document import Format
 
 if TYPE_CHECKING:
-    from fitcheck.catalogue.models import ComponentKind
+    from datetime import date
+
+    from fitcheck.catalogue.models import ComponentKind, Model
     from fitcheck.fit.case import Case
     from fitcheck.fit.report import FitReport
 
@@ -29,7 +31,9 @@ Examples:
 
 
 def fit(  # noqa: PLR0917 - typer's parameters are options, given by name
-    model: Annotated[str, typer.Argument(help="A model's id, alias or hub id: glm-5.3-flash, 'GLM 5.3 Flash', zai-org/GLM-5.3-Flash.")],
+    model: Annotated[
+        str, typer.Argument(help="A model's id, alias or hub id: glm-5.3-flash, 'GLM 5.3 Flash', zai-org/GLM-5.3-Flash; or a config.json.")
+    ],
     cluster: Annotated[
         str, typer.Option("--cluster", metavar="SPEC", help="How many of what: 2xspark, rtx-4090, 'mac-studio-m5-ultra-256'.")
     ],
@@ -61,7 +65,7 @@ def fit(  # noqa: PLR0917 - typer's parameters are options, given by name
 
     case = fit_case(
         catalogue,
-        model,
+        _asked_model(model, day),
         cluster=cluster,
         context=context,
         users=users,
@@ -87,6 +91,17 @@ def fit(  # noqa: PLR0917 - typer's parameters are options, given by name
     code = exit_code(report, strict=strict)
     if code:
         raise typer.Exit(code)
+
+
+def _asked_model(name: str, day: "date") -> "str | Model":
+    """A name, or the record of a published config where the name is the path of one."""
+    from pathlib import Path
+
+    if not name.endswith(".json") and not Path(name, "config.json").is_file():
+        return name
+    from fitcheck.sources.record import config_record
+
+    return config_record(Path(name), day)
 
 
 def _places(asked: list[str]) -> "dict[ComponentKind, str]":

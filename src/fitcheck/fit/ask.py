@@ -7,7 +7,7 @@ from datetime import date
 from fitcheck.catalogue.hardware import Engine
 from fitcheck.catalogue.load import Catalogue
 from fitcheck.catalogue.lookup import find_build, find_checkpoint, find_cluster, find_engine
-from fitcheck.catalogue.models import ComponentKind
+from fitcheck.catalogue.models import ComponentKind, Model
 from fitcheck.catalogue.recipes import Recipe
 from fitcheck.fit.case import Case
 from fitcheck.units import parse_bytes, parse_context
@@ -15,7 +15,7 @@ from fitcheck.units import parse_bytes, parse_context
 
 def fit_case(
     catalogue: Catalogue,
-    model: str,
+    model: str | Model,
     *,
     cluster: str,
     as_of: date,
@@ -28,13 +28,13 @@ def fit_case(
     usable: str | int | None = None,
     places: dict[ComponentKind, str] | None = None,
 ) -> Case:
-    """Look up everything a `fit` question names.
+    """Look up everything a `fit` question names; `model` is a name, or a record that was made elsewhere.
 
     Texts are read as on the command line (`128k`, `102GiB`). Raises `UnknownId` for names nobody catalogued, `UsageError` for values
     that make no sense, `DataError` for a malformed record.
     """
     found = find_cluster(catalogue, cluster)
-    record, named_build = find_build(catalogue, model, as_of)
+    record, named_build = find_build(catalogue, model, as_of) if isinstance(model, str) else (model, None)
     return Case(
         model=record,
         device=found.device,

@@ -24,7 +24,7 @@ def bits_per_weight(case: Case, checkpoint: Checkpoint) -> Decimal | None:
     apart = any(part.kind is ComponentKind.NGRAM for part in checkpoint.components)
     weights = parameters.total.value if apart or parameters.stored is None else parameters.stored.value
     counted = [part.value for part in checkpoint.components if part.kind in (ComponentKind.WEIGHTS, ComponentKind.EXPERTS)]
-    if not counted:
+    if not counted or not weights:
         return None
     return (Decimal(sum(counted)) * 8 / weights).quantize(Decimal("0.01"))
 

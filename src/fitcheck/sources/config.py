@@ -47,10 +47,10 @@ class ConfigModel:
 def read_config(path: Path) -> ConfigModel:
     """The model of a `config.json`, or of the folder that holds one. Raises `DataError` for a file that is not a config."""
     file = path / "config.json" if path.is_dir() else path
-    config = _load(file)
+    config = load_config(file)
     name = file.parent.name if file.name == "config.json" else file.stem
-    values, model_type = _decoder(config)
-    family = _family(config, model_type)
+    values, model_type = decoder_of(config)
+    family = family_of(config, model_type)
     fields = Fields(values, DEFAULTS.get(family or ""))
     forced = _forced_kv_dtype(config, values)
     try:
@@ -60,7 +60,8 @@ def read_config(path: Path) -> ConfigModel:
     return ConfigModel(name, str(file), architecture, (), forced, tuple(fields.assumed))
 
 
-def _load(file: Path) -> dict[str, Any]:
+def load_config(file: Path) -> dict[str, Any]:
+    """The fields of a config file. Raises `DataError` for one that is missing, too large, or not a JSON object."""
     try:
         if not file.is_file():
             raise DataError(f"{file}: there is no such file", hint="a Hugging Face config.json, or the folder that holds it")
@@ -89,7 +90,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _decoder(config: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+def decoder_of(config: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """The decoder's fields and model type, which may be nested (`thinker_config.text_config`); an outer type stands for a missing one."""
     values, model_type = config, config.get("model_type")
     for _ in range(3):
@@ -100,7 +101,7 @@ def _decoder(config: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     return values, model_type
 
 
-def _family(config: dict[str, Any], model_type: Any) -> str | None:
+def family_of(config: dict[str, Any], model_type: Any) -> str | None:
     """The table's name for the decoder, or None. What a wrapper is called decides where it alone tells two families apart (Kimi K3)."""
     if model_type is None:
         classes = config.get("architectures")

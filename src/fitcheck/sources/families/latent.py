@@ -75,10 +75,11 @@ def pool(fields: Fields) -> int:
 def owners(fields: Fields, layers: int, among: list[bool] | None = None) -> int:
     """Layers that own an indexer, of those `among` the decoder's layers that have sparse attention."""
     asked = among or [True] * layers
-    return sum(full and wanted for full, wanted in zip(_full_indexers(fields, layers), asked, strict=True))
+    return sum(full and wanted for full, wanted in zip(full_indexers(fields, layers), asked, strict=True))
 
 
-def _full_indexers(fields: Fields, layers: int) -> list[bool]:
+def full_indexers(fields: Fields, layers: int) -> list[bool]:
+    """Which layers own an indexer."""
     pattern = fields.raw("indexer_types", "index_topk_pattern")
     if pattern is not None:
         names = list(pattern) if isinstance(pattern, str) and len(pattern) <= MOST_LAYERS else pattern

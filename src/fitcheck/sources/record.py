@@ -1,0 +1,100 @@
+"""A model known by its published config alone, as a record that `fit` can be asked about.
+
+Nothing was downloaded, so what its builds would take is derived tensor by tensor for the formats people use; a listing of real files
+outranks it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from fitcheck.catalogue.models import Checkpoint, CheckpointEvent, Component, ComponentKind, Model, Parameters
+from fitcheck.catalogue.provenance import CountFigure, DayFigure, Grade, Source
+from fitcheck.errors import FitcheckError
+from fitcheck.sources.config import load_config, read_config
+from fitcheck.sources.weights import DerivedComponent, derive_components, missing_parts, parameters
+
+_SOURCE = "config"
+FORMATS: tuple[tuple[str, str, str], ...] = (
+    ("as-configured", "native", ""),
+    ("bf16", "bf16", "bf16"),
+    ("fp8", "fp8", "fp8"),
+    ("nvfp4", "nvfp4", "nvfp4"),
+    ("awq-int4", "awq", "awq"),
+    *((f"gguf-{mix.lower().replace('_', '-')}", mix, "gguf") for mix in ("Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "IQ4_XS", "Q3_K_M", "Q2_K")),
+)
+"""Builds to derive: id, the format as `derive_components` names it, and as the catalogue does."""
+
+
+def config_record(path: Path, day: date) -> Model:
+    """The record of a `config.json`, or of the folder that holds one, as read on a day. Raises `DataError` for a file that is no config."""
+    read = read_config(path)
+    raw = load_config(Path(read.path))
+    builds = tuple(_builds(raw, day)) if read.architecture is not None else ()
+    absent = "; ".join([*missing_parts(raw), *read.assumed])
+    return Model(
+        kind="model",
+        id=_slug(read.name),
+        name=read.name,
+        developer="as in the config",
+        license="see the model card",
+        released=DayFigure(value=day.isoformat(), source=(_SOURCE,), grade=Grade.ASSUMED, note="the day the config was read"),
+        parameters=Parameters(total=CountFigure(value=_count(raw), source=(_SOURCE,), grade=Grade.DERIVED)),
+        architecture=read.architecture.model_copy(update={"source": (_SOURCE,)}) if read.architecture is not None else None,
+        checkpoints=builds,
+        sources={_SOURCE: Source(url=f"file:{Path(read.path).name}", read=day, title=read.name)},
+        note=f"not in the weights: {absent}" if absent else None,
+    )
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.") or "model"
+
+
+def _count(raw: dict[str, Any]) -> int:
+    try:
+        return parameters(raw)
+    except FitcheckError:
+        return 0
+
+
+def _builds(raw: dict[str, Any], day: date) -> Iterator[Checkpoint]:
+    """A checkpoint for each format whose layout the config settles; a config that is quantised itself comes first, as it says."""
+    quantised = raw.get("quantization_config") is not None
+    for name, form, catalogued in FORMATS:
+        if name == "as-configured" and not quantised:
+            continue
+        try:
+            parts = derive_components(raw, form)
+        except FitcheckError:
+            continue
+        yield _checkpoint(
+            name, catalogued or _configured_format(raw), parts, day, native=name == ("as-configured" if quantised else "bf16")
+        )
+
+
+def _configured_format(raw: dict[str, Any]) -> str:
+    """What the config's own quantisation is called in the catalogue."""
+    method = str(raw["quantization_config"].get("quant_method", "")) if isinstance(raw["quantization_config"], dict) else ""
+    return {"fp8": "fp8", "awq": "awq", "gptq": "gptq", "mxfp4": "mxfp4", "modelopt": "nvfp4"}.get(method, "fp8")
+
+
+def _checkpoint(name: str, form: str, parts: tuple[DerivedComponent, ...], day: date, *, native: bool) -> Checkpoint:
+    components = tuple(
+        Component(
+            kind=part.kind,
+            value=part.bytes,
+            source=(_SOURCE,),
+            grade=part.grade,
+            note=part.formula,
+            optional=part.kind is ComponentKind.DRAFTER,
+        )
+        for part in parts
+        if part.bytes
+    )
+    event = CheckpointEvent.model_validate({"status": "effective", "from": day.isoformat(), "source": _SOURCE, "grade": "assumed"})
+    return Checkpoint(id=name, format=form, native=native, components=components, events=(event,), note="derived from the config")
