@@ -7,6 +7,7 @@ from typing import NamedTuple
 from fitcheck.catalogue.hardware import Engine
 from fitcheck.catalogue.models import Checkpoint
 from fitcheck.catalogue.recipes import Recipe
+from fitcheck.errors import UsageError
 from fitcheck.fit.case import Case, usable_budget
 from fitcheck.fit.evidence import Setting, differences, weigh
 from fitcheck.fit.ledger import Plan, make_plan
@@ -74,5 +75,7 @@ def _plan(case: Case, checkpoint: Checkpoint, engine: Engine | None, lead: Recip
     layout, dtype = layout_for(case, engine, lead), dtype_for(case, engine, lead)
     memory = state_model(case.model.architecture, engine, case.device, layout, dtype, lead if lead and lead.count == case.count else None)
     if memory.refused and case.kv_dtype is not None:
+        if case.engine_id is not None:
+            raise UsageError(f"--kv-dtype {case.kv_dtype}: {memory.because}", hint="leave --kv-dtype or --engine out")
         return None, f"{engine.name}: {memory.because}"
     return make_plan(case, checkpoint, engine, memory, budget), None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fitcheck.catalogue.models import CheckpointEvent, ComponentKind
 from fitcheck.catalogue.provenance import Status
 from fitcheck.fit.case import Case
+from fitcheck.fit.placement import on_device
 from fitcheck.fit.report import Assumption, CheckpointRow, DeviceLedger, Verdict
 from fitcheck.fit.sources import oldest
 from fitcheck.units import format_gib, format_size
@@ -133,7 +134,7 @@ def _warnings(found: Assessment, case: Case) -> Iterator[str]:
     yield from (
         f"{part.component.kind} ({format_gib(part.component.value)}) lies in {part.place}: its room and speed there are not checked"
         for part in found.plan.placed
-        if part.place == "ram" or (part.place == "nvme" and part.moved)
+        if not on_device(part, case.device) and (part.place == "ram" or part.moved)
     )
     if not found.plan.layout.stock:
         yield f"{found.plan.layout.label} is not stock: {found.plan.layout.reason}"

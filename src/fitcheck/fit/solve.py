@@ -30,7 +30,7 @@ def fit(case: Case) -> FitReport:
     assessed = [assess(case, checkpoint, recipes) for checkpoint in _asked_checkpoints(case)]
     if case.engine_id is not None and assessed and not any(found.served for found in assessed):
         raise UsageError(
-            f"{assessed[0].missing}, nor is any other build of {case.model.id}", hint="leave --engine out to see what serves it"
+            f"no build of {case.model.id} can be asked for: {assessed[0].missing}", hint="leave --engine out to see what serves it"
         )
     ranked = sorted(assessed, key=lambda found: rank_key(found, case))
     rows = tuple(checkpoint_row(found, case) for found in ranked)
