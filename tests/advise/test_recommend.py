@@ -212,6 +212,56 @@ def test_a_limit_leaves_the_count(ask):
     assert few.rows_total == report.rows_total == len(report.rows)
 
 
+def test_a_low_bit_build_does_not_pass_for_its_full_model(ask):
+    report = ask("spark")
+    first, second = report.rows[:2]
+    assert (first.checkpoint, first.score_is_of_other_weights) == ("exl3-2.05bpw", True)
+    words = "its build has 2.05 bits a weight; the score is of the makers' weights"
+    assert first.caveats == (words,)
+    assert words in report.reason
+    assert f"glm-5.3-flash: {words}" in report.warnings
+    assert second.caveats[0] == "its build has 2.37 bits a weight; the score is of the makers' weights"
+    whole = ask("2xspark").rows[0]  # 4 bits
+    assert (whole.checkpoint, whole.caveats, whole.score_is_of_other_weights) == ("exl3-4bpw", (), False)
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_a_row_is_marked_by_its_build_and_by_its_arithmetic(ask, catalogue, cluster):
+    for row in ask(cluster).rows:
+        build = catalogue.get(Model, row.model).checkpoint(row.checkpoint)
+        low = build.pruned or (row.bits_per_weight is not None and row.bits_per_weight < 4)
+        assert row.score_is_of_other_weights is bool(row.score and low)
+        short = row.headroom_bytes is not None and row.headroom_bytes < 0
+        assert any("arithmetic says no" in caveat for caveat in row.caveats) is short
+        if short:
+            assert (row.max_context_tokens, row.max_users) == (None, None)
+
+
+def test_an_engine_for_other_chips_is_refused(catalogue):
+    with pytest.raises(UsageError, match="--engine mlx: MLX does not run on DGX Spark") as caught:
+        recommend_case(catalogue, cluster="2xspark", engine="mlx", as_of=AS_OF)
+    assert "vllm" in caught.value.hint
+    assert recommend_case(catalogue, cluster="mac-studio-m5-ultra-256", engine="mlx", as_of=AS_OF).engine_id == "mlx"
+
+
+@pytest.mark.parametrize(("context", "words"), [(0, "'0'"), (-5, "'-5'"), ("0", "'0'"), ("lots", "'lots'")])
+def test_a_context_that_makes_no_sense_names_its_option(catalogue, context, words):
+    with pytest.raises(UsageError, match=r"^--context: ") as caught:
+        recommend_case(catalogue, cluster="2xspark", as_of=AS_OF, context=context)
+    assert words in caught.value.message
+
+
+def test_near_misses_and_those_by_far(ask):
+    """Near: less than half of the need is short, or at most four times the devices would do; JSON keeps the others too."""
+    near = {miss.model: (miss.near, miss.fits_on) for miss in ask("rtx-4090").misses}
+    assert near["granite-4.1-8b"] == (True, 2)
+    assert near["qwen3-235b-a22b"] == (True, 4)
+    assert near["glm-5.3-flash"] == (False, 5)
+    assert near["kimi-k2"] == (False, None)
+    early = {miss.model: miss.near for miss in ask("2xspark", context=262_144).misses if miss.limit == "context"}
+    assert early["gpt-oss-120b"] is True  # 131,072 is half of what was asked
+
+
 @pytest.mark.parametrize("options", [{"context": 0}, {"context": -5}, {"users": 0}, {"users": 10**9}])
 def test_what_makes_no_sense_is_refused(catalogue, options):
     with pytest.raises(UsageError):

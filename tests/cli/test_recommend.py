@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cli.run import fitcheck
+from tests.cli.run import fitcheck, inside
 
 ASK = ("recommend", "--cluster", "2xspark", "--as-of", "2026-11-30")
 
@@ -20,6 +20,52 @@ def test_no_line_is_wider_than_the_screen_but_for_addresses(columns):
         assert words in " ".join(ran.out.split()), words
     for missing in ("None", "Traceback", "\x1b"):
         assert missing not in ran.out
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120, 200])
+def test_build_verdict_and_evidence_are_shown_at_any_width(columns):
+    ran = inside("recommend", "--cluster", "spark", "--limit", "40", "--as-of", "2026-11-30", columns=columns)
+    rows = ran.out.partition("What runs")[2].partition("What just misses")[0]
+    whole = " ".join(rows.split())
+    for words in (
+        "exl3-2.05bpw",
+        "fits",
+        "recipe (1)",
+        "its build has 2.05 bits a weight; the score is of the makers' weights",
+        "ds4-q2",
+        "tight",
+    ):
+        assert words in whole or (columns == 200 and words in rows), words
+    dropped = whole.partition("not shown at this width:")[2]
+    assert not {"build", "verdict", "evidence", "why"} & set(dropped.replace(",", "").split())
+    assert [line for line in ran.out.splitlines() if len(line) > columns and len(line.split()) > 2 and "http" not in line] == []
+
+
+def test_a_row_that_runs_by_a_recipes_word_alone_says_so_beside_it():
+    ran = inside("recommend", "--cluster", "spark", "--limit", "2", "--as-of", "2026-11-30", columns=120)
+    row = " ".join(ran.out.partition("2   deepseek-v4.1-flash")[2].partition("What just misses")[0].split())
+    assert row.startswith("ds4-q2 tight recipe (1) 39 (full) 9.3 -50.92 - - ")
+    assert "arithmetic says no (50.92 GiB short on the device)" in row
+    assert "deepseek-v4.1-flash-1x-antirez-ds4-q2" in row
+
+
+def test_what_misses_by_far_is_one_line_on_the_screen_and_whole_for_programs():
+    screen = " ".join(inside(*ASK, columns=100).out.split())
+    # of 2 Sparks: 8 are four times as many; minimax-m3 runs on 5, these on 9 and 10
+    assert "2 more miss by far: deepseek-v4-pro (fits on 9x), kimi-k2 (fits on 10x)" in screen
+    misses = screen.partition("What just misses")[2].partition("2 more miss")[0]
+    assert "minimax-m3" in misses
+    assert "kimi-k2" not in misses
+    result = json.loads(inside(*ASK, "--format", "json").out)["result"]
+    assert {miss["model"]: miss["near"] for miss in result["misses"]} == {
+        "glm-5.1": True,
+        "glm-5.3": True,
+        "minimax-m3": True,
+        "deepseek-v4-pro": False,
+        "kimi-k2": False,
+    }
+    plain = inside(*ASK, "--format", "plain").out
+    assert sum(line.startswith("misses\t") for line in plain.splitlines()) == 5
 
 
 def test_a_pipe_gets_every_row_and_a_screen_twelve():
@@ -40,6 +86,7 @@ def test_json_holds_the_contract_and_is_the_same_every_time():
     answer = json.loads(first.out)
     assert answer["command"] == "recommend"
     assert answer["inputs"]["cluster"] == {"device": "dgx-spark", "count": 2}
+    assert answer["inputs"]["context_tokens"] == 32_768  # not asked, and judged all the same
     result = answer["result"]
     assert {"model", "checkpoint", "verdict", "evidence", "headroom_bytes", "score", "decode_tok_per_s", "why"} <= set(result["rows"][0])
     assert result["rows"][0]["evidence"].startswith("recipe (")
@@ -68,7 +115,9 @@ def test_where_nothing_fits_the_nearest_miss_is_told():
     [
         (("--cluster", "2xsprak"), 3, "did you mean: 2xspark"),
         (("--cluster", "0xspark"), 2, "0 devices"),
-        (("--cluster", "2xspark", "--context", "-5"), 2, "'-5'"),
+        (("--cluster", "2xspark", "--context", "-5"), 2, "--context: cannot read '-5'"),
+        (("--cluster", "2xspark", "--context", "0"), 2, "--context: '0'"),
+        (("--cluster", "2xspark", "--engine", "mlx"), 2, "--engine mlx: MLX does not run on DGX Spark"),
         (("--cluster", "2xspark", "--users", "0"), 2, "0 users"),
         (("--cluster", "2xspark", "--limit", "0"), 2, "--limit 0"),
         (("--cluster", "2xspark", "--engine", "vlm"), 3, "vllm"),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.cli.run import fitcheck
+from tests.cli.run import fitcheck, inside
 
 
 @pytest.mark.parametrize("command", ["models", "hardware", "rates", "recipes"])
@@ -54,6 +54,38 @@ def test_json_comes_in_the_envelope(arguments):
     answer = json.loads(fitcheck(*arguments, "--format", "json").out)
     assert answer["command"] == arguments[0]
     assert len(answer["catalogue"]["digest"]) == 64
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120, 200])
+def test_a_price_is_never_without_its_currency(columns):
+    out = inside("rates", columns=columns).out
+    dollars, _, others = out.partition("\nCNY per million tokens\n")
+    assert "\nUSD per million tokens\n" in dollars
+    assert "zhipuai/" not in dollars
+    assert "CNY 8.00" in others
+    assert "CNY 28.00" in others
+    assert "openai/" not in others
+
+
+def test_programs_get_bare_prices_with_the_currency_beside_them():
+    lines = inside("rates", "--format", "csv").out.splitlines()
+    assert lines[0].startswith("rate,money,in/M,")
+    assert next(line for line in lines if line.startswith("zhipuai/glm-5.3,")).startswith("zhipuai/glm-5.3,CNY,8.00,2.00,28.00,")
+
+
+def test_one_rate_in_another_currency_says_it_with_each_price():
+    out = " ".join(inside("rates", "zhipuai/glm-5.3", columns=120).out.split())
+    assert "CNY 8.00 input, CNY 28.00 output" in out
+    assert "Prices in CNY per million tokens" in out
+
+
+@pytest.mark.parametrize("typed", ["DeepSeek/DeepSeek_Flash", "deepseek/deepseekflash", "DEEPSEEK/deepseek flash"])
+def test_a_rate_is_found_however_it_is_written(typed):
+    assert inside("rates", typed).out == inside("rates", "deepseek/deepseek-flash").out
+    asked = ("--at", "2026-11-30T03:59Z", "--input", "1M", "--output", "1M")
+    ran = inside("rates", "price", typed, *asked)
+    assert "$1.50" in ran.out  # 0.30 in and 1.20 out, at peak
+    assert ran.out == inside("rates", "price", "deepseek/deepseek-flash", *asked).out
 
 
 def test_lists_are_as_of_a_day():

@@ -90,7 +90,7 @@ def test_a_status_is_shown_at_any_width(catalogue, width):
 
 def test_a_rate_says_what_is_in_force():
     ran = inside("rates", "deepseek/deepseek-v4-pro", "--as-of", "2026-04-27")
-    assert "on 2026-04-27 0.435 input, 0.87 output, since 2026-04-26T12:15Z, a promotion" in flat(ran.out)
+    assert "on 2026-04-27 USD 0.435 input, USD 0.87 output, since 2026-04-26T12:15Z, a promotion" in flat(ran.out)
 
 
 def test_no_price_in_force_is_said(catalogue):

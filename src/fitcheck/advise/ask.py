@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import date
 
 from fitcheck.advise.case import RecommendCase
-from fitcheck.catalogue.hardware import Engine
+from fitcheck.catalogue.hardware import Device, Engine
 from fitcheck.catalogue.load import Catalogue
 from fitcheck.catalogue.lookup import find_cluster, find_engine
 from fitcheck.catalogue.recipes import Recipe
+from fitcheck.errors import UsageError
 from fitcheck.units import parse_context
 
 
@@ -23,9 +24,14 @@ def recommend_case(
 ) -> RecommendCase:
     """Look up everything a `recommend` question names: the cluster, every model, and the recipes on that kind of device.
 
-    Texts are read as on the command line. Raises as `fit_case` does, but for a context longer than a model's own: that is an answer.
+    Texts are read as on the command line. Raises as `fit_case` does, but for a context longer than a model's own: that is an answer; and
+    `UsageError` for an engine that does not run on that kind of device at all.
     """
     found = find_cluster(catalogue, cluster)
+    recipes = catalogue.mentioning(Recipe, device=found.device.platform)
+    asked = find_engine(catalogue, engine) if engine is not None else None
+    if asked is not None:
+        _check_engine(catalogue, asked, found.device, recipes)
     return RecommendCase(
         models=catalogue.models,
         device=found.device,
@@ -33,8 +39,30 @@ def recommend_case(
         named_cluster=found.named,
         as_of=as_of,
         engines=catalogue.all(Engine),
-        recipes=catalogue.mentioning(Recipe, device=found.device.platform),
-        context_tokens=parse_context(context) if isinstance(context, str) else context,
+        recipes=recipes,
+        context_tokens=_context_tokens(context),
         users=users,
-        engine_id=find_engine(catalogue, engine).id if engine is not None else None,
+        engine_id=asked.id if asked is not None else None,
     )
+
+
+def _context_tokens(context: str | int | None) -> int | None:
+    """The tokens of `--context`. Raises `UsageError` that names the option."""
+    if isinstance(context, int) and context < 1:
+        context = str(context)
+    if not isinstance(context, str):
+        return context
+    try:
+        return parse_context(context)
+    except UsageError as error:
+        named = error.message if "--context" in error.message else f"--context: {error.message}"
+        raise UsageError(named, hint=error.hint) from error
+
+
+def _check_engine(catalogue: Catalogue, engine: Engine, device: Device, recipes: tuple[Recipe, ...]) -> None:
+    """Refuse an engine for other chips, unless a recipe shows it on such a device all the same. Raises `UsageError`."""
+    if device.chip in engine.chips or any(recipe.engine == engine.id for recipe in recipes):
+        return
+    fitting = ", ".join(sorted(known.id for known in catalogue.all(Engine) if device.chip in known.chips))
+    hint = f"it is --engine {fitting}" if fitting and "," not in fitting else f"write --engine with one of {fitting}, or leave it out"
+    raise UsageError(f"--engine {engine.id}: {engine.name} does not run on {device.name}", hint=hint if fitting else "leave --engine out")

@@ -17,6 +17,9 @@ from fitcheck.units import format_size
 FITS_ON_UP_TO = 16
 """The largest number of the same device that is tried for a model that does not fit."""
 
+NEAR_TIMES = 4
+"""What runs on so many times the devices, or with so much of the context, still misses nearly."""
+
 
 def nearest_build(report: FitReport) -> CheckpointRow | None:
     """The build of known size, not withdrawn, that leaves the most (lacks the least) on the fullest device: as a rule the smallest."""
@@ -41,12 +44,15 @@ def memory_miss(case: Case, build: CheckpointRow) -> MissRow:
     nearest = fit(replace(case, checkpoint_id=build.id))
     found = smallest_count(case)
     count, checkpoint = found or (None, None)
+    short = -(nearest.headroom_bytes or 0)
+    needs = max((ledger.total_bytes for ledger in nearest.devices), default=0)
     return MissRow(
         model=case.model.id,
         model_name=case.model.name,
         checkpoint=build.id,
         limit="memory",
-        short_by_bytes=-(nearest.headroom_bytes or 0),
+        near=2 * short < needs or (count is not None and count <= NEAR_TIMES * case.count),
+        short_by_bytes=short,
         fits_on=count,
         fits_on_checkpoint=checkpoint,
         context_that_fits=nearest.max_context_tokens or None,
@@ -56,8 +62,8 @@ def memory_miss(case: Case, build: CheckpointRow) -> MissRow:
     )
 
 
-def context_miss(case: Case, report: FitReport) -> MissRow:
-    """A model whose own context ends before what was asked; `case` and `report` are at that end."""
+def context_miss(case: Case, report: FitReport, asked_tokens: int) -> MissRow:
+    """A model whose own context ends before the `asked_tokens`; `case` and `report` are at that end."""
     build = nearest_build(report)
     runs = report.verdict.runs
     short = -build.headroom_bytes if build and build.headroom_bytes is not None and build.headroom_bytes < 0 and not runs else None
@@ -66,6 +72,7 @@ def context_miss(case: Case, report: FitReport) -> MissRow:
         model_name=case.model.name,
         checkpoint=report.checkpoint if runs else build.id if build else None,
         limit="context",
+        near=NEAR_TIMES * (report.max_context_tokens or 0) >= asked_tokens,
         short_by_bytes=short,
         fits_on=None,
         fits_on_checkpoint=None,

@@ -17,6 +17,8 @@ from fitcheck.advise.words import (
     none_reason,
     place_sentence,
     quality_sentence,
+    recipe_caveat,
+    score_caveat,
     speed_sentence,
 )
 from fitcheck.errors import UsageError
@@ -51,7 +53,7 @@ def recommend(question: RecommendCase) -> RecommendReport:
         build = next((row for row in report.checkpoints if row.id == report.checkpoint and row.status != "withdrawn"), None)
         nearest = nearest_build(report)
         if question.ends_before(model):
-            misses.append(context_miss(case, report))
+            misses.append(context_miss(case, report, question.context_tokens or 0))
         elif build is not None and report.verdict.runs:
             running.append(Candidate(case, report, build, _standing(case, report, build)))
         elif report.verdict is Verdict.NO and nearest is not None:
@@ -102,7 +104,8 @@ def _report(
     cluster = cluster_row(question.device, question.count, question.named_cluster)
     released = question.released
     if ranked:
-        reason = first_reason(rows[0].model, ranked[0].report, len(rows[0].recipes), len(rows), rows[0].why[0])
+        caveat = rows[0].caveats[0] if rows[0].score_is_of_other_weights else None
+        reason = first_reason(rows[0].model, ranked[0].report, len(rows[0].recipes), len(rows), rows[0].why[0], caveat)
     else:
         reason = none_reason(len(released), cluster, misses, unknown, question.as_of)
     oldest = [candidate.report.oldest_source for candidate in ranked if candidate.report.oldest_source is not None]
@@ -132,6 +135,10 @@ def _row(ranked: list[Candidate], index: int, quality: Quality | None) -> Recomm
     others = [found for found in standing.scores if quality is None or (found.index, found.version) != (quality.index, quality.version)]
     elsewhere = max(others, key=lambda found: (counted_from(found.date), found.score), default=None)
     decided_by, place = place_sentence([candidate.standing for candidate in ranked], index, quality, elsewhere)
+    pruned = any(known.pruned for known in case.model.checkpoints if known.id == build.id)
+    own = build.hub_id is not None and build.hub_id == case.model.hub_id
+    of_others = score_caveat(build, pruned=pruned) if score is not None and not own else None
+    by_recipe = recipe_caveat(report)
     return RecommendRow(
         position=index + 1,
         model=case.model.id,
@@ -143,8 +150,8 @@ def _row(ranked: list[Candidate], index: int, quality: Quality | None) -> Recomm
         engine=report.engine,
         context_tokens=report.context_tokens,
         headroom_bytes=report.headroom_bytes,
-        max_context_tokens=report.max_context_tokens,
-        max_users=report.max_users,
+        max_context_tokens=None if by_recipe else report.max_context_tokens,
+        max_users=None if by_recipe else report.max_users,
         decode_tok_per_s=report.speed.decode_tok_per_s,
         score=score,
         score_not_compared=elsewhere,
@@ -159,6 +166,8 @@ def _row(ranked: list[Candidate], index: int, quality: Quality | None) -> Recomm
             quality_sentence(score, elsewhere, quality),
             speed_sentence(report),
         ),
+        caveats=tuple(caveat for caveat in (of_others, by_recipe) if caveat),
+        score_is_of_other_weights=of_others is not None,
         warnings=report.warnings,
     )
 
@@ -168,6 +177,8 @@ def _warnings(rows: tuple[RecommendRow, ...]) -> Iterator[str]:
         return
     if rows[0].decided_by in ("speed", "size", "age", "name"):
         yield f"nothing published tells {rows[0].model} from the next by quality: it stands first by {rows[0].decided_by} alone"
+    if rows[0].score_is_of_other_weights:
+        yield f"{rows[0].model}: {rows[0].caveats[0]}"
     yield from (f"{rows[0].model}: {warning}" for warning in rows[0].warnings)
 
 

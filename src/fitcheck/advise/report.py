@@ -55,7 +55,9 @@ class RecommendRow:
     """A model that runs on the cluster, with its best build.
 
     `score` is the score in the version that the answer compares in, `score_not_compared` the newest in another one. `why` is sentences:
-    what put it below the row above (for the first row: above the next), then fit, evidence, quality and speed.
+    what put it below the row above (for the first row: above the next), then fit, evidence, quality and speed. `caveats` are what must
+    be read beside the row: that its score is of other weights than its build, that it runs by a recipe's word alone.
+    `max_context_tokens` and `max_users` are None where arithmetic says no.
     """
 
     position: int
@@ -78,6 +80,8 @@ class RecommendRow:
     parameters: int
     decided_by: DecidedBy
     why: tuple[str, ...]
+    caveats: tuple[str, ...]
+    score_is_of_other_weights: bool
     warnings: tuple[str, ...]
 
 
@@ -88,13 +92,15 @@ class MissRow:
     `checkpoint` is the build not withdrawn that comes nearest. `limit` says what is in the way: the devices' memory, or the context that
     the model itself ends at. `short_by_bytes` is on the fullest device. `fits_on` is the smallest number of the same device, up to 16, on
     which some build runs (`fits_on_checkpoint`). `context_that_fits` and `users_that_fit` are what this cluster would hold of that build
-    with all else as asked; None where that is nothing.
+    with all else as asked; None where that is nothing. `near` is whether it lacks less than half of what it needs on a device, or runs on
+    at most four times as many; of a context that ends too early, whether it is a quarter of what was asked or more.
     """
 
     model: str
     model_name: str
     checkpoint: str | None
     limit: Literal["memory", "context"]
+    near: bool
     short_by_bytes: int | None
     fits_on: int | None
     fits_on_checkpoint: str | None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import date
 
-from fitcheck.advise.order import Standing, deciding, plain_number, version_label
+from fitcheck.advise.order import SOUND_BITS, Standing, deciding, plain_number, version_label
 from fitcheck.advise.report import DecidedBy, MissRow, Quality, RecipeLink, ScoreRow, UnknownRow
-from fitcheck.fit.report import ClusterRow, FitReport
+from fitcheck.fit.report import CheckpointRow, ClusterRow, FitReport
 from fitcheck.units import format_size
 
 _NAMED_RECIPES = 2
@@ -71,11 +71,29 @@ def speed_sentence(report: FitReport) -> str:
     return f"decodes {plain_number(speed.best)} tok/s; {speed.basis}"
 
 
-def first_reason(model: str, report: FitReport, recipes: int, total: int, sentence: str) -> str:
-    """The headline: which model stands first, and the reasons in their order."""
+def score_caveat(build: CheckpointRow, *, pruned: bool) -> str | None:
+    """Why a score of the makers' weights says little about this build; None where it may stand for it."""
+    if pruned:
+        return "its build had experts removed; the score is of the makers' weights"
+    if build.bits_per_weight is not None and build.bits_per_weight < SOUND_BITS:
+        return f"its build has {plain_number(build.bits_per_weight)} bits a weight; the score is of the makers' weights"
+    return None
+
+
+def recipe_caveat(report: FitReport) -> str | None:
+    """That a model counts as running by a recipe's word alone, against the arithmetic; None where the arithmetic says so too."""
+    if report.headroom_bytes is None or report.headroom_bytes >= 0 or not report.verdict.runs:
+        return None
+    short = f"{format_size(-report.headroom_bytes)} short on {'the' if report.cluster.count == 1 else 'each'} device"
+    names = ", ".join(recipe.id for recipe in report.evidence.recipes[:_NAMED_RECIPES])
+    return f"arithmetic says no ({short}), and it counts as running only because a recipe says so ({names}): check before you buy"
+
+
+def first_reason(model: str, report: FitReport, recipes: int, total: int, sentence: str, caveat: str | None) -> str:
+    """The headline: which model stands first, and the reasons in their order; `caveat` is what its score leaves out."""
     shown = f"{count_of(recipes, 'recipe')} {'shows' if recipes == 1 else 'show'} it running" if recipes else "no recipe shows it running"
     place = f"stands first of the {total} that run" if total > 1 else "is the only one that runs"
-    tail = f"; {sentence}" if total > 1 else ""
+    tail = (f"; {caveat}" if caveat else "") + (f"; {sentence}" if total > 1 else "")
     return f"{model} ({report.checkpoint}) {place}: {report.verdict.value}, {report.reason}; {shown}{tail}"
 
 

@@ -89,7 +89,8 @@ def rates(
     catalogue = open_catalogue(overlay)
     moment = end_of_day(day)
     records = tuple(known for known in (rate_on(rate, day) for rate in catalogue.all(Rate)) if known is not None)
-    document = rates_list(records, {rate.id: period_at(rate, moment) for rate in records})
+    apart = format_ in (Format.TABLE, Format.MD)
+    document = rates_list(records, {rate.id: period_at(rate, moment) for rate in records}, apart=apart)
     result = {"rates": [_plain(record) for record in records]}
     emit(document, command="rates", catalogue=catalogue, as_of=day, inputs={"id": None}, result=result)
 
@@ -111,6 +112,7 @@ def show(
     INVOCATION.format = format_ or _of_group(ctx, "format_")
     day = day_of_answer(as_of or _of_group(ctx, "as_of"))
     catalogue = _catalogue(ctx, overlay)
+    id_ = _rate_id(catalogue, id_)
     tariff = find_tariff(catalogue, id_)
     rate = rate_on(tariff.rate, day)
     if rate is None:
@@ -142,6 +144,7 @@ def price(
         raise UsageError("--as-of says nothing here: --at names the instant", hint="leave --as-of out")
     moment, tokens = read_instant(at), read_request(input_, output, cached)
     catalogue = _catalogue(ctx, overlay)
+    id_ = _rate_id(catalogue, id_)
     report = quote(find_tariff(catalogue, id_), moment, tokens)
     emit(
         price_document(report),
@@ -152,6 +155,15 @@ def price(
         result=report,
         warnings=report.warnings,
     )
+
+
+def _rate_id(catalogue: Catalogue, typed: str) -> str:
+    """The id of the one rate that is meant, without regard to case, spaces, `_` and `-`; as typed where there is none or more than one."""
+    from fitcheck.catalogue.load import normalise
+
+    known = catalogue.ids("rate")
+    meant = [record_id for record_id in known if normalise(record_id) == normalise(typed)]
+    return meant[0] if len(meant) == 1 and typed not in known else typed
 
 
 def _catalogue(ctx: typer.Context, overlay: list[Path] | None) -> Catalogue:

@@ -72,9 +72,12 @@ def recommend(
 
 
 def _inputs(case: RecommendCase, limit: int | None) -> dict[str, object]:
+    """What was asked, as it was understood; `engine` is None where each build has its own."""
+    from fitcheck.fit.case import HEADLINE_CONTEXT_TOKENS
+
     return {
         "cluster": {"device": case.device.id, "count": case.count},
-        "context_tokens": case.context_tokens,
+        "context_tokens": case.context_tokens if case.context_tokens is not None else HEADLINE_CONTEXT_TOKENS,
         "users": case.users,
         "engine": case.engine_id,
         "limit": limit,

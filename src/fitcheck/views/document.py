@@ -51,7 +51,7 @@ class Column(NamedTuple):
     """A column's heading, with its unit. Columns of higher `rank` go first when the screen is narrow; rank 0 never goes.
 
     One that may `wrap` needs `width` characters at the least. A `reference` (an address) may leave its row where the screen is narrow: it
-    is then numbered and listed below the table.
+    is then numbered and listed below the table. A `below` column (a sentence) goes under its row where it would push another out.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Column(NamedTuple):
     wrap: bool = False
     reference: bool = False
     width: int = 28
+    below: bool = False
 
 
 class Table(NamedTuple):

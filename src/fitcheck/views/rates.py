@@ -13,11 +13,25 @@ from fitcheck.views.records import sources_table
 _STATUS_TONES: dict[str, Tone] = {"withdrawn": "bad", "announced": "warn", "promotion": "warn"}
 
 
-def rates_list(rates: tuple[Rate, ...], current: dict[str, PricePeriod | None]) -> Document:
-    """All rates with the prices in force; `current` holds each rate's period by id. A promotion says so at any width."""
+def rates_list(rates: tuple[Rate, ...], current: dict[str, PricePeriod | None], *, apart: bool) -> Document:
+    """All rates with the prices in force; `current` holds each rate's period by id. A promotion says so at any width.
+
+    With `apart` each currency has a table of its own, titled by it, and a price in another than USD its currency in its cell; else there is
+    one table of bare numbers, with the currency in a column.
+    """
+    note = "'fitcheck rates PROVIDER/ID' shows one with its history; 'fitcheck rates price' prices an instant"
+    currencies = sorted({rate.currency for rate in rates}, key=lambda code: (code != "USD", code)) if apart else []
+    tables = [
+        _rates_table(f"{code} per million tokens", tuple(rate for rate in rates if rate.currency == code), current, apart=True)
+        for code in currencies
+    ] or [_rates_table("Rates", rates, current, apart=False)]
+    return Document(f"{len(rates)} rates, per million tokens", tuple(tables), (note,))
+
+
+def _rates_table(title: str, rates: tuple[Rate, ...], current: dict[str, PricePeriod | None], *, apart: bool) -> Table:
     columns = (
         Column("rate"),
-        Column("money", rank=3),
+        *(() if apart else (Column("money"),)),
         Column("in/M", right=True),
         Column("cached/M", right=True, rank=2),
         Column("out/M", right=True),
@@ -27,34 +41,30 @@ def rates_list(rates: tuple[Rate, ...], current: dict[str, PricePeriod | None]) 
         Column("from", rank=4),
         Column("price"),
     )
-    rows = tuple(_rate_row(rate, current[rate.id]) for rate in rates)
-    return Document(
-        f"{len(rates)} rates, per million tokens",
-        (Table("rates", "Rates", columns, rows),),
-        ("'fitcheck rates PROVIDER/ID' shows one with its history; 'fitcheck rates price' prices an instant",),
-    )
+    return Table("rates", title, columns, tuple(_rate_row(rate, current[rate.id], apart=apart) for rate in rates))
 
 
-def _rate_row(rate: Rate, period: PricePeriod | None) -> tuple[Cell, ...]:
+def _rate_row(rate: Rate, period: PricePeriod | None, *, apart: bool) -> tuple[Cell, ...]:
+    names = (cell(rate.id),) if apart else (cell(rate.id), cell(rate.currency))
     if period is None:
-        return (cell(rate.id), cell(rate.currency), *(cell(None) for _ in range(7)), cell("none", "quiet"))
-    peak = period.peak
+        return (*names, *(cell(None) for _ in range(7)), cell("none", "quiet"))
+    peak, currency = period.peak, rate.currency if apart else "USD"
     return (
-        cell(rate.id),
-        cell(rate.currency),
-        cell(f"{period.offpeak.input_per_mtok:f}"),
-        cell(_money(period.offpeak.cached_input_per_mtok)),
-        cell(f"{period.offpeak.output_per_mtok:f}"),
-        cell(_money(peak.input_per_mtok) if peak else None),
-        cell(_money(peak.output_per_mtok) if peak else None),
+        *names,
+        cell(_money(period.offpeak.input_per_mtok, currency)),
+        cell(_money(period.offpeak.cached_input_per_mtok, currency)),
+        cell(_money(period.offpeak.output_per_mtok, currency)),
+        cell(_money(peak.input_per_mtok, currency) if peak else None),
+        cell(_money(peak.output_per_mtok, currency) if peak else None),
         cell(period.schedule or "flat"),
         cell(format_instant(period.since) if period.since else None),
         cell("promo", "warn") if period.promotion else cell("list"),
     )
 
 
-def _money(value: Decimal | None) -> str | None:
-    return None if value is None else f"{value:f}"
+def _money(value: Decimal | None, currency: str) -> str | None:
+    """An amount, with its currency unless that is USD, which the heading says."""
+    return None if value is None else f"{value:f}" if currency == "USD" else f"{currency} {value:f}"
 
 
 def rate_document(rate: Rate, schedules: tuple[Schedule, ...], current: PricePeriod | None, day: date) -> Document:
@@ -62,7 +72,7 @@ def rate_document(rate: Rate, schedules: tuple[Schedule, ...], current: PricePer
     parts: list[Line | Table] = [Line("id", clean(rate.id)), Line("currency", f"{rate.currency} per million tokens")]
     if rate.available_from:
         parts.append(Line("valid from", format_instant(rate.available_from)))
-    parts.append(Line(f"on {day.isoformat()}", _in_force(current), "plain" if current else "bad"))
+    parts.append(Line(f"on {day.isoformat()}", _in_force(current, rate.currency), "plain" if current else "bad"))
     parts.append(_history(rate))
     if rate.serves:
         served = tuple(
@@ -75,17 +85,17 @@ def rate_document(rate: Rate, schedules: tuple[Schedule, ...], current: PricePer
     return Document(clean(rate.name), tuple(parts), (clean(rate.note),) if rate.note else ())
 
 
-def _in_force(period: PricePeriod | None) -> str:
+def _in_force(period: PricePeriod | None, currency: str) -> str:
     if period is None:
         return "no price in force"
     since = f"since {format_instant(period.since)}" if period.since else "since an unknown day"
-    words = [f"{_pair(period.offpeak)}{' off-peak' if period.peak else ''}"]
-    words += [f"{_pair(period.peak)} at peak"] if period.peak else []
+    words = [f"{_pair(period.offpeak, currency)}{' off-peak' if period.peak else ''}"]
+    words += [f"{_pair(period.peak, currency)} at peak"] if period.peak else []
     return f"{'; '.join(words)}, {since}{', a promotion' if period.promotion else ''}"
 
 
-def _pair(prices: TokenPrices) -> str:
-    return f"{prices.input_per_mtok:f} input, {prices.output_per_mtok:f} output"
+def _pair(prices: TokenPrices, currency: str) -> str:
+    return f"{currency} {prices.input_per_mtok:f} input, {currency} {prices.output_per_mtok:f} output"
 
 
 def _history(rate: Rate) -> Table:
@@ -101,22 +111,22 @@ def _history(rate: Rate) -> Table:
     )
     rows: list[tuple[Cell, ...]] = []
     for period in rate.periods:
-        rows.append(_history_row(period, "off-peak" if period.peak else "all day", period.offpeak))
+        rows.append(_history_row(period, "off-peak" if period.peak else "all day", period.offpeak, rate.currency))
         if period.peak:
-            rows.append(_history_row(period, "peak", period.peak))
-        rows.extend(_history_row(period, f"input over {tier.above_input_tokens:,}", tier) for tier in period.tiers)
-    return Table("prices", "Prices per million tokens", columns, tuple(rows))
+            rows.append(_history_row(period, "peak", period.peak, rate.currency))
+        rows.extend(_history_row(period, f"input over {tier.above_input_tokens:,}", tier, rate.currency) for tier in period.tiers)
+    return Table("prices", f"Prices in {rate.currency} per million tokens", columns, tuple(rows))
 
 
-def _history_row(period: PricePeriod, when: str, prices: TokenPrices) -> tuple[Cell, ...]:
+def _history_row(period: PricePeriod, when: str, prices: TokenPrices, currency: str) -> tuple[Cell, ...]:
     status = "promotion" if period.promotion else period.status.value
     return (
         cell(format_instant(period.since) if period.since else "start not known"),
         cell(format_instant(period.until) if period.until else None),
         cell(when),
-        cell(f"{prices.input_per_mtok:f}"),
-        cell(_money(prices.cached_input_per_mtok)),
-        cell(f"{prices.output_per_mtok:f}"),
+        cell(_money(prices.input_per_mtok, currency)),
+        cell(_money(prices.cached_input_per_mtok, currency)),
+        cell(_money(prices.output_per_mtok, currency)),
         cell(status, _STATUS_TONES.get(status, "plain")),
         cell(period.note),
     )

@@ -9,6 +9,8 @@ from fitcheck.units import gib
 from fitcheck.views.document import Cell, Column, Document, Line, Table, cell, clean
 from fitcheck.views.fit import TONES, format_rate
 
+_NAMED_FAR = 6
+
 
 def recommend_document(report: RecommendReport, *, catalogue_version: str, as_of: str, why: bool, limit: int | None) -> Document:
     """The whole answer: what stands first, the others in order, what misses, what is not known; with `why` each row's reasons and sources.
@@ -23,7 +25,7 @@ def recommend_document(report: RecommendReport, *, catalogue_version: str, as_of
     if why:
         parts += [_reasons(report.rows[:limit]), _sources(report.rows[:limit])]
     if report.misses:
-        parts.append(_misses(report.misses, limit))
+        parts += _misses(report.misses, limit)
     if report.unknown:
         parts.append(_unknown(report, limit))
     if report.assumptions:
@@ -52,17 +54,17 @@ def _more(shown: int, total: int) -> str:
 
 def _rows(report: RecommendReport, limit: int | None) -> Table:
     columns = (
-        Column("#", right=True, rank=4),
+        Column("#", right=True, rank=5),
         Column("model"),
-        Column("build", rank=5),
-        Column("verdict", rank=2),
-        Column("evidence", rank=2),
+        Column("build"),
+        Column("verdict"),
+        Column("evidence"),
         Column("score", right=True, rank=3),
-        Column("tok/s", right=True, rank=3),
+        Column("tok/s", right=True, rank=4),
         Column("left GiB", right=True, rank=6),
         Column("max context", right=True, rank=7),
         Column("users", right=True, rank=8),
-        Column("why", wrap=True),
+        Column("why", wrap=True, below=True),
     )
     rows = tuple(_row(row) for row in report.rows[:limit])
     title = f"What runs, best first{_more(len(rows), report.rows_total)}"
@@ -77,17 +79,24 @@ def _row(row: RecommendRow) -> tuple[Cell, ...]:
         cell(row.checkpoint),
         Cell(row.verdict.value, TONES[row.verdict]),
         cell(row.evidence),
-        cell(row.score.score if row.score else None),
+        cell(_score(row)),
         cell(format_rate(speed.best) if speed else None),
         cell(None if row.headroom_bytes is None else f"{gib(row.headroom_bytes):,.2f}"),
         cell(None if row.max_context_tokens is None else f"{row.max_context_tokens:,}"),
         cell(None if row.max_users is None else f"{row.max_users:,}"),
-        cell(row.why[0]),
+        cell("; ".join([row.why[0], *row.caveats])),
     )
 
 
+def _score(row: RecommendRow) -> str | None:
+    """A score, marked where it is that of the full weights and not of this build."""
+    if row.score is None:
+        return None
+    return f"{row.score.score} (full)" if row.score_is_of_other_weights else str(row.score.score)
+
+
 def _reasons(rows: tuple[RecommendRow, ...]) -> Table:
-    cells = tuple((cell(row.model), cell(reason)) for row in rows for reason in (*row.why, *row.warnings))
+    cells = tuple((cell(row.model), cell(reason)) for row in rows for reason in (*row.why, *row.caveats, *row.warnings))
     return Table("why", "Why each stands there", (Column("model"), Column("because", wrap=True)), cells)
 
 
@@ -107,7 +116,10 @@ def _cited(rows: tuple[RecommendRow, ...]) -> Iterator[tuple[Cell, ...]]:
                 yield from ((cell(row.model), words, cell(score.date), cell(source.url)) for source in score.sources)
 
 
-def _misses(misses: tuple[MissRow, ...], limit: int | None) -> Table:
+def _misses(misses: tuple[MissRow, ...], limit: int | None) -> Iterator[Line | Table]:
+    """Those that miss nearly, and one line for the others; without a limit, all in one table."""
+    near = tuple(row for row in misses if row.near or limit is None)
+    far = [row for row in misses if row not in near]
     columns = (
         Column("model"),
         Column("build", rank=3),
@@ -115,8 +127,16 @@ def _misses(misses: tuple[MissRow, ...], limit: int | None) -> Table:
         Column("fits on", right=True, rank=2),
         Column("what misses", wrap=True),
     )
-    rows = tuple(_miss(row) for row in misses[:limit])
-    return Table("misses", f"What just misses, nearest first{_more(len(rows), len(misses))}", columns, rows)
+    rows = tuple(_miss(row) for row in near[:limit])
+    if rows:
+        title = "What misses" if limit is None else "What just misses"
+        yield Table("misses", f"{title}, nearest first{_more(len(rows), len(near))}", columns, rows)
+    if far:
+        named = [row.model if row.fits_on is None else f"{row.model} (fits on {row.fits_on}x)" for row in far[:_NAMED_FAR]]
+        rest = f" and {len(far) - _NAMED_FAR} others" if len(far) > _NAMED_FAR else ""
+        one = len(far) == 1
+        more = f"{len(far)}{' more' if near else ''} {'misses' if one else 'miss'} by far"
+        yield Line("", clean(f"{more}: {', '.join(named)}{rest}; --format json has {'it' if one else 'them all'}"), "quiet")
 
 
 def _miss(row: MissRow) -> tuple[Cell, ...]:

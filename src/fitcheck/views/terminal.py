@@ -69,7 +69,7 @@ def _blocks(document: Document, width: int) -> Iterator[RenderableType]:
 
 def _hanging(label: str, text: str, width: int, style: str = "") -> Text:
     """Text after a label, its further lines indented to where it began. Words longer than the line (addresses) stay whole."""
-    room = max(20, width - len(label))
+    room = max(12, width - len(label))
     lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
     # The label's style is its own: as the base style it would hold for the text too.
     result = Text(overflow="ignore", no_wrap=True)
@@ -84,6 +84,10 @@ def _table(table: Table, width: int) -> Iterator[RenderableType]:
         yield Text(f"  {table.empty or 'none'}", style="dim")
         return
     whole = list(range(len(table.columns)))
+    below = next((index for index, column in enumerate(table.columns) if column.below), None)
+    if below is not None and _columns_that_fit(table, width) != whole:
+        yield from _with_sentences(table, below, width)
+        return
     shown, references = (table, []) if _columns_that_fit(table, width) == whole else _numbered_references(table)
     chosen = _columns_that_fit(shown, width)
     if width < STACKED_BELOW or chosen is None:
@@ -95,6 +99,40 @@ def _table(table: Table, width: int) -> Iterator[RenderableType]:
         yield _hanging("  not shown at this width: ", ", ".join(left_out), width, "dim")
     for number, address in enumerate(references, start=1):
         yield Text(f"  {number:>2}  {address}", style="dim", no_wrap=True, overflow="ignore")
+
+
+def _with_sentences(table: Table, below: int, width: int) -> Iterator[RenderableType]:
+    """The table without its column `below`, whose text stands under each row instead."""
+    kept = [index for index in range(len(table.columns)) if index != below]
+    rest = table._replace(
+        columns=tuple(table.columns[index] for index in kept), rows=tuple(tuple(row[index] for index in kept) for row in table.rows)
+    )
+    chosen = _columns_that_fit(rest, width)
+    if width < STACKED_BELOW or chosen is None:
+        yield from _stacked(table, width)
+        return
+    widths = {index: _column_width(rest, index) for index in chosen}
+    heads = tuple(Cell(column.name, "quiet") for column in rest.columns)
+    yield _aligned(rest, heads, widths)
+    yield Text("─" * (sum(widths.values()) + _GAP * (len(widths) - 1)), no_wrap=True, overflow="ignore")
+    for row, whole in zip(rest.rows, table.rows, strict=True):
+        yield _aligned(rest, row, widths)
+        if whole[below].text != "-":
+            yield _hanging("    ", whole[below].text, width, _STYLES[whole[below].tone])
+    left_out = [column.name for index, column in enumerate(rest.columns) if index not in widths]
+    if left_out:
+        yield _hanging("  not shown at this width: ", ", ".join(left_out), width, "dim")
+
+
+def _aligned(table: Table, row: tuple[Cell, ...], widths: dict[int, int]) -> Text:
+    line = Text(no_wrap=True, overflow="ignore")
+    for place, (index, wanted) in enumerate(widths.items()):
+        padding = " " * (wanted - len(row[index].text))
+        right = table.columns[index].right
+        line.append(" " * (_GAP if place else 0) + (padding if right else ""))
+        line.append(row[index].text, style=_STYLES[row[index].tone])
+        line.append("" if right else padding)
+    return line
 
 
 def _numbered_references(table: Table) -> tuple[Table, list[str]]:
