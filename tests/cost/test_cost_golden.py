@@ -112,8 +112,8 @@ def test_before_any_recipe_owning_is_not_judged_and_the_day_is_named(catalogue):
 
 
 def test_a_machine_works_only_while_work_arrives(catalogue):
-    all_week = answer(catalogue, "glm-5.3-flash", speed="100")
-    office = answer(catalogue, "glm-5.3-flash", speed="100", schedule="Mon-Fri 09:00-17:00 Europe/Berlin")
+    all_week = answer(catalogue, "glm-5.3-flash", speed="100", input="0", output="1")
+    office = answer(catalogue, "glm-5.3-flash", speed="100", input="0", output="1", schedule="Mon-Fri 09:00-17:00 Europe/Berlin")
     assert all_week.own.capacity_output_tokens_per_month == 262_800_000  # 100 x 3,600 x 730
     assert office.own.capacity_output_tokens_per_month == 62_571_428  # x 40 / 168
 

@@ -95,7 +95,7 @@ def test_hybrid_is_the_machine_and_the_rest_rented():
 
 def test_each_move_changes_one_thing():
     side = Side(SPARKS, work(0, 1000, 1000), (ZAI,))
-    found = {move.change: move for move in moves(side, D(10))}
+    found = {move.change: move for move in moves(side, D(10), {})}
     assert found["life of 60 months"].usd_per_month < found["as above"].usd_per_month < found["life of 24 months"].usd_per_month
     busy = {name: move.usd_per_mtok_output_busy for name, move in found.items()}
     assert abs(busy["as above"] - D("4.968277")) < D("0.000001")

@@ -136,6 +136,8 @@ class Profile(Cited):
     input_share: Annotated[Decimal, Field(ge=0, le=1)]
     cached_share: Annotated[Decimal, Field(ge=0, le=1)]
     output_share: Annotated[Decimal, Field(ge=0, le=1)]
+    caveats: tuple[str, ...] = ()
+    """What an answer that rests on the split must say."""
     sources: dict[str, Source]
 
     @model_validator(mode="after")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fitcheck.cli.common import INVOCATION, AsOfOption, FormatOption, OverlayOption, day_of_answer, emit, open_catalogue
+from fitcheck.errors import UsageError
 from fitcheck.views.document import Format
 
 if TYPE_CHECKING:
@@ -52,6 +54,9 @@ def cost(
     recipe: Annotated[str | None, typer.Option(metavar="ID", help="The recipe to take its speed from, instead of the best.")] = None,
     speed: Annotated[str | None, typer.Option(metavar="TOK/S", help="Output tokens per second, instead of a recipe's.")] = None,
     prefill: Annotated[str | None, typer.Option(metavar="TOK/S", help="Input tokens read per second.")] = None,
+    own_cached: Annotated[
+        str | None, typer.Option("--own-cached", metavar="SHARE", help="Share of the cached input that the machine's own cache hits: 0.8.")
+    ] = None,
     why: Annotated[bool, typer.Option("--why", help="Show every source.")] = False,
     as_of: AsOfOption = None,
     format_: FormatOption = Format.TABLE,
@@ -63,7 +68,7 @@ def cost(
     from fitcheck.views.cost import cost_document
 
     INVOCATION.format = format_
-    day = day_of_answer(as_of)
+    day = _day(as_of)
     catalogue = open_catalogue(overlay)
     case = cost_case(
         catalogue,
@@ -86,6 +91,7 @@ def cost(
         recipe=recipe,
         speed=speed,
         prefill=prefill,
+        own_cached=own_cached,
     )
     report = answer(case)
     document = cost_document(report, catalogue_version=catalogue.version, as_of=day.isoformat(), why=why)
@@ -98,6 +104,14 @@ def cost(
         result=report,
         warnings=report.warnings,
     )
+
+
+def _day(as_of: str | None) -> date:
+    try:
+        return day_of_answer(as_of)
+    except UsageError as error:
+        named = as_of is not None and "--as-of" not in error.message
+        raise UsageError(f"--as-of: {error.message}" if named else error.message, hint=error.hint, nearest=error.nearest) from error
 
 
 def _inputs(case: CostCase, report: CostReport) -> dict[str, object]:
@@ -119,4 +133,8 @@ def _inputs(case: CostCase, report: CostReport) -> dict[str, object]:
         "recipe": asked.recipe.id if asked.recipe else None,
         "decode_tok_per_s": asked.decode_tok_per_s,
         "prefill_tok_per_s": asked.prefill_tok_per_s,
+        "own_cached_share": asked.own_cached,
+        "input_tokens": case.request.input if case.request else None,
+        "output_tokens": case.request.output if case.request else None,
+        "cached_tokens": case.request.cached if case.request else None,
     }

@@ -13,6 +13,7 @@ MAX_MONTHS = 1200
 MAX_AMOUNT = Decimal(10**9)
 MIN_POSITIVE = Decimal("0.000001")
 _MONEY = re.compile(r"^\s*(?P<before>[^\d\s.+\-]*)\s*(?P<number>[^\s]*?)\s*(?P<after>[^\d\s.]*)\s*$")
+_THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 _DOLLARS = {"", "$", "US$", "USD"}
 
 
@@ -59,6 +60,8 @@ def read_amount(
                 raise UsageError(
                     f"{option}: {text!r} is in {unit}, and prices here are in USD", hint="give it in USD: nothing is converted"
                 )
+    if _THOUSANDS.fullmatch(digits):
+        digits = digits.replace(",", "")
     try:
         number = Decimal(digits)
     except InvalidOperation as error:

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
 
-from fitcheck.catalogue.hardware import Device
-from fitcheck.catalogue.load import Catalogue
+from fitcheck.catalogue.hardware import Device, Engine
+from fitcheck.catalogue.load import Catalogue, normalise
 from fitcheck.catalogue.lookup import ClusterSpec, find_cluster, find_model
 from fitcheck.catalogue.models import Model
 from fitcheck.catalogue.ratecards import Assumption, Calendar, Profile, Rate, Schedule
 from fitcheck.catalogue.recipes import Recipe
 from fitcheck.cost.amounts import MAX_MONTHS, read_amount, read_tokens, read_whole
-from fitcheck.cost.case import CostCase, Overrides, Terms
-from fitcheck.cost.hours import parse_schedule
+from fitcheck.cost.case import CostCase, Overrides, Terms, hours_per_week
+from fitcheck.cost.hours import Hours, parse_schedule, week_of
 from fitcheck.cost.report import Figure, given
 from fitcheck.cost.tariff import Tariff, Tokens
 from fitcheck.cost.workload import Workload, from_profile, from_request
@@ -84,6 +84,7 @@ def cost_case(
     recipe: str | None = None,
     speed: str | Decimal | None = None,
     prefill: str | Decimal | None = None,
+    own_cached: str | Decimal | None = None,
 ) -> CostCase:
     """Look up everything a `cost` question names.
 
@@ -95,20 +96,26 @@ def cost_case(
     if not _FIRST_DAY <= as_of <= _LAST_DAY:
         raise UsageError(f"--as-of: {as_of.isoformat()} is too far away", hint="write it as YYYY-MM-DD, such as 2026-09-10")
     spec = find_cluster(catalogue, cluster)
-    asked = [find_model(catalogue, name, as_of) for name in models] or _article_models(catalogue)
+    asked = [_model(catalogue, name, as_of) for name in models] or _article_models(catalogue)
     recipes = _recipes_for(catalogue, spec, recipe)
+    load = _load(schedule, as_of) if schedule is not None else None
+    request = _request(input, output, cached, profile)
     known = {model.id: model for model in asked}
     for name in sorted({known_recipe.model for known_recipe in recipes} - set(known)):
         if name in catalogue.blocks("model"):
             known[name] = catalogue.get(Model, name)
     return CostCase(
         as_of=as_of,
-        workload=_workload(catalogue, read_tokens(tokens, "--tokens", at_least=1), profile, (input, output, cached)),
+        workload=_workload(catalogue, read_tokens(tokens, "--tokens", at_least=1), profile, request),
+        request=request,
+        profiles=catalogue.all(Profile),
         models=tuple({model.id: model for model in asked}.values()),
         models_asked=bool(models),
         known_models=known,
         tariffs=tuple(tariff_of(catalogue, rate) for rate in _rates_that_serve(catalogue, known)),
         recipes=recipes,
+        platform_recipes=catalogue.mentioning(Recipe, device=spec.device.platform),
+        engines=catalogue.all(Engine),
         cluster=spec,
         original=catalogue.get(Device, spec.device.variant_of) if spec.device.variant_of else None,
         terms=_terms(catalogue, months, residual, electricity),
@@ -119,11 +126,41 @@ def cost_case(
             decode_tok_per_s=read_amount(speed, "--speed", above_zero=True),
             prefill_tok_per_s=read_amount(prefill, "--prefill", above_zero=True),
             recipe=_recipe(catalogue, recipe),
+            own_cached=read_amount(own_cached, "--own-cached", at_most=Decimal(1)),
         ),
-        load=parse_schedule(schedule) if schedule is not None else None,
-        schedule=schedule,
+        load=load,
+        schedule=_echo(schedule, load) if schedule is not None and load is not None else None,
         offpeak=offpeak,
     )
+
+
+def _model(catalogue: Catalogue, name: str, as_of: date) -> Model:
+    """As `find_model`; the name of a rate is refused with the command that prices it."""
+    try:
+        return find_model(catalogue, name, as_of)
+    except UnknownId as error:
+        wanted = normalise(name)
+        rates = [rate for rate in catalogue.ids("rate") if wanted in (normalise(rate), normalise(rate.partition("/")[2]))]
+        rates = rates or [rate.id for rate in catalogue.all(Rate) if normalise(rate.name) == wanted]
+        if not rates:
+            raise
+        hint = f"'fitcheck rates price {rates[0]} --at … --input N --output N' prices it"
+        raise UnknownId(f"{name!r} is the name of a rate, not of an open model", hint=hint, nearest=error.nearest) from error
+
+
+def _load(schedule: str, as_of: date) -> Hours:
+    """The hours of a schedule. Raises `UsageError` where the week has none of them, as when the clocks skip the only one."""
+    load = parse_schedule(schedule)
+    if not hours_per_week(load, as_of):
+        monday = week_of(as_of)[0].isoformat()
+        hint = "the clocks skip it in that week; add other hours, or ask with another --as-of"
+        raise UsageError(f"--schedule: {schedule.strip()!r} has no hour of that week, the one from {monday} on", hint=hint)
+    return load
+
+
+def _echo(schedule: str, load: Hours) -> str:
+    """The schedule as understood: with its zone, where none was named."""
+    return schedule if load.zone.key.lower() in schedule.lower() else f"{schedule.strip()} {load.zone.key}"
 
 
 def _article_models(catalogue: Catalogue) -> list[Model]:
@@ -156,22 +193,27 @@ def _recipe(catalogue: Catalogue, recipe: str | None) -> Recipe | None:
     return catalogue.get(Recipe, recipe)
 
 
-def _workload(
-    catalogue: Catalogue, total_tokens: int, profile: str | None, request: tuple[str | int | None, str | int | None, str | int | None]
-) -> Workload:
-    input_, output, cached = request
+def _request(input_: str | int | None, output: str | int | None, cached: str | int | None, profile: str | None) -> Tokens | None:
     if input_ is None and output is None and cached is None:
-        return from_profile(total_tokens, _profile(catalogue, profile or DEFAULT_PROFILE))
+        return None
     if profile is not None:
         raise UsageError("--profile and --input/--output/--cached exclude each other", hint="a profile is a split of its own")
     if input_ is None or output is None:
         missing = "--input" if input_ is None else "--output"
         hint = "give the tokens of a typical request, such as --input 3000 --output 500 --cached 2000"
         raise UsageError(f"{missing} is missing: a split needs --input and --output", hint=hint)
-    return from_request(total_tokens, read_request(input_, output, 0 if cached is None else cached))
+    return read_request(input_, output, 0 if cached is None else cached)
+
+
+def _workload(catalogue: Catalogue, total_tokens: int, profile: str | None, request: Tokens | None) -> Workload:
+    if request is not None:
+        return from_request(total_tokens, request)
+    return from_profile(total_tokens, _profile(catalogue, DEFAULT_PROFILE if profile is None else profile))
 
 
 def _profile(catalogue: Catalogue, name: str) -> Profile:
+    if not name.strip():
+        raise UsageError("--profile is empty", hint=f"one of {', '.join(catalogue.ids('profile'))}")
     if name.lower() not in catalogue.blocks("profile"):
         known = ", ".join(catalogue.ids("profile"))
         nearest = catalogue.nearest("profile", name)

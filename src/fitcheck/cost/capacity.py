@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 from fitcheck.catalogue.models import Model, Score
 from fitcheck.catalogue.provenance import Status
 from fitcheck.catalogue.recipes import Recipe, Speed
 from fitcheck.cost.case import CostCase
+from fitcheck.cost.fits import lacks_memory
 from fitcheck.cost.report import Figure, RecipeLine, given
 from fitcheck.errors import UsageError
 from fitcheck.fit.evidence import recipe_status
 from fitcheck.fit.report import CitedSource
 from fitcheck.frozen import frozen
-from fitcheck.units import counted_from
+from fitcheck.units import counted_from, format_gib
 
 _TRUST = {"high": 0, "medium": 1, "low": 2}
+_BEST_CASE = re.compile(r"\b(structured|counting|code|json|math|easy)\b", re.IGNORECASE)
+"""Text that speculation guesses best: its speeds stand for others only where nothing else was measured."""
 
 
 @frozen
@@ -29,9 +33,13 @@ class Throughput:
 
 @frozen
 class Speeds:
-    """The model that the machine runs and how fast: for one user, at most, and reading input. The last two may be the first or None."""
+    """The model that the machine runs and how fast: for one user, at most, and reading input. The last two may be the first or None.
+
+    `ran` is the recipe behind it, `recipe` the line of it where its own writing speeds are the ones.
+    """
 
     model: Model
+    ran: Recipe | None
     recipe: RecipeLine | None
     one_user: Throughput
     most: Throughput
@@ -53,21 +61,21 @@ def find_speeds(case: CostCase) -> Speeds | None:
     if asked.decode_tok_per_s is None:
         return _measured(case, found, because) if found is not None else None
     own = Throughput(asked.decode_tok_per_s, 1, "as given (--speed)")
-    prefill = None
-    if asked.prefill_tok_per_s is not None:
-        prefill = given(asked.prefill_tok_per_s, "--prefill")
-    model = case.models[0] if found is None else case.known_models[found.model]
-    return Speeds(model, None, own, own, prefill)
+    if found is None:
+        prefill = None if asked.prefill_tok_per_s is None else given(asked.prefill_tok_per_s, "--prefill")
+        return Speeds(case.models[0], None, None, own, own, prefill)
+    return Speeds(case.known_models[found.model], found, None, own, own, _prefill(case, found), _skipped(case))
 
 
 def ranked_recipes(case: CostCase) -> tuple[Recipe, ...]:
     """Recipes for just this cluster, best first.
 
-    Only those that were public on the day, neither withdrawn nor of a withdrawn build, with a speed for one user, and of the models
-    asked; where none of the default models has one, of any model. The order: most trusted; the model with the best published score,
-    within one version of an index; how much was measured (several users, reading input); the highest throughput; the newest.
+    Only those that were public on the day, neither withdrawn nor of a withdrawn build, with no more memory than the machine usually
+    gives, with a speed for one user, and of the models asked; where none of the default models has one, of any model. The order: most
+    trusted; the model with the best published score, within one version of an index; how much was measured (several users, of usual
+    text, reading input); the highest throughput; the newest.
     """
-    able = [recipe for recipe in case.recipes if _counts(case, recipe)]
+    able = [recipe for recipe in case.recipes if _counts(case, recipe) and not lacks_memory(case, recipe)]
     models = {model.id for model in case.models}
     chosen = [recipe for recipe in able if recipe.model in models]
     if not chosen and not case.models_asked:
@@ -80,7 +88,7 @@ def ranked_recipes(case: CostCase) -> tuple[Recipe, ...]:
             _TRUST[recipe.trust],
             score is None,
             -score.score if score is not None else Decimal(0),
-            -(_several_users(recipe) + _reads(recipe)),
+            -(_several_users(recipe) + _several_usual(recipe) + _reads(recipe)),
             -_most(recipe).tok_per_s,
             -counted_from(recipe.date).toordinal(),
             recipe.id,
@@ -108,6 +116,19 @@ def _counts(case: CostCase, recipe: Recipe) -> bool:
     if not (same_cluster and public and _single(recipe) is not None and recipe.model in case.known_models):
         return False
     return not _withdrawn(case, recipe)
+
+
+def _skipped(case: CostCase) -> tuple[str, ...]:
+    """A note on each recipe of the models asked that needs more memory than the machine usually gives."""
+    if case.overrides.recipe is not None:
+        return ()
+    models = {model.id for model in case.models}
+    lacking = [recipe for recipe in case.recipes if recipe.model in models and _counts(case, recipe) and lacks_memory(case, recipe)]
+    return tuple(
+        f"recipe {recipe.id} is left out: it needs {format_gib(recipe.requires.usable_bytes)} usable, {recipe.requires.because}"
+        for recipe in lacking
+        if recipe.requires is not None
+    )
 
 
 def _withdrawn(case: CostCase, recipe: Recipe) -> bool:
@@ -143,6 +164,14 @@ def _several_users(recipe: Recipe) -> bool:
     return any(speed.users > 1 for speed in _decode(recipe))
 
 
+def _several_usual(recipe: Recipe) -> bool:
+    return any(speed.users > 1 and _usual(speed) for speed in _decode(recipe))
+
+
+def _usual(speed: Speed) -> bool:
+    return not (speed.workload and _BEST_CASE.search(speed.workload))
+
+
 def _reads(recipe: Recipe) -> bool:
     return any(speed.phase == "prefill" for speed in recipe.speeds)
 
@@ -152,9 +181,14 @@ def _total(speed: Speed) -> Decimal:
 
 
 def _most(recipe: Recipe) -> Throughput:
-    fastest = max(_decode(recipe), key=_total)
+    """The highest throughput of usual text; of text that speculation guesses best only where several users wrote nothing else."""
+    measured = _decode(recipe)
+    usual = [speed for speed in measured if _usual(speed)]
+    counted = usual if usual and (_several_usual(recipe) or not _several_users(recipe)) else measured
+    fastest = max(counted, key=_total)
     users = "1 user" if fastest.users == 1 else f"{fastest.users} users at once"
-    return Throughput(_total(fastest), fastest.users, f"{users}, highest measured{_of(fastest)}")
+    only = "" if _usual(fastest) else " only, the best case for speculation"
+    return Throughput(_total(fastest), fastest.users, f"{users}, highest measured{_of(fastest)}{only}")
 
 
 def _of(speed: Speed) -> str:
@@ -168,9 +202,15 @@ def _measured(case: CostCase, recipe: Recipe, because: str) -> Speeds:
     most = _most(recipe)
     url = recipe.sources[recipe.source].url if recipe.source in recipe.sources else ""
     line = RecipeLine(recipe.id, recipe.checkpoint or recipe.checkpoint_as_named, recipe.date, recipe.trust, url, because)
-    warnings = (f"{recipe.id} is withdrawn, or its build is: 'fitcheck recipes {recipe.id}' says why",) if _withdrawn(case, recipe) else ()
+    warnings = _skipped(case)
+    if _withdrawn(case, recipe):
+        warnings += (f"{recipe.id} is withdrawn, or its build is: 'fitcheck recipes {recipe.id}' says why",)
+    if lacks_memory(case, recipe) and recipe.requires is not None:
+        needed = format_gib(recipe.requires.usable_bytes)
+        warnings += (f"{recipe.id} needs {needed} usable, more than is usual here: {recipe.requires.because}",)
     return Speeds(
         model=case.known_models[recipe.model],
+        ran=recipe,
         recipe=line,
         one_user=one_user,
         most=most if most.tok_per_s > one_user.tok_per_s else one_user,

@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 
-from fitcheck.catalogue.hardware import Device
+from fitcheck.catalogue.hardware import Device, Engine
 from fitcheck.catalogue.lookup import ClusterSpec
 from fitcheck.catalogue.models import Model
+from fitcheck.catalogue.ratecards import Profile
 from fitcheck.catalogue.recipes import Recipe
 from fitcheck.cost.hours import HOURS_PER_WEEK, Hours, divide
 from fitcheck.cost.own import HOURS_PER_MONTH
 from fitcheck.cost.report import Figure
-from fitcheck.cost.tariff import Tariff
+from fitcheck.cost.tariff import Tariff, Tokens
 from fitcheck.cost.workload import Workload
 from fitcheck.frozen import frozen
 
@@ -36,6 +37,12 @@ class Overrides:
     decode_tok_per_s: Decimal | None = None
     prefill_tok_per_s: Decimal | None = None
     recipe: Recipe | None = None
+    own_cached: Decimal | None = None
+
+
+def hours_per_week(load: Hours, day: date) -> Decimal:
+    """Hours of a load in the week of a day."""
+    return Decimal(int(divide(load, None, day)[1].total_seconds())) / 3600
 
 
 @frozen
@@ -43,7 +50,8 @@ class CostCase:
     """One `cost` question.
 
     `models` are those asked, or the default ones; `known_models` also those of `recipes`, by id. `original` is the device that the
-    cluster's device is a variant of. `load` is None for work round the clock.
+    cluster's device is a variant of. `load` is None for work round the clock. `recipes` are those for just this cluster, `platform_recipes`
+    those on any number of its devices. `request` is the typical request that sets the split, where one was given.
     """
 
     as_of: date
@@ -56,6 +64,10 @@ class CostCase:
     cluster: ClusterSpec
     original: Device | None
     terms: Terms
+    platform_recipes: tuple[Recipe, ...] = ()
+    engines: tuple[Engine, ...] = ()
+    profiles: tuple[Profile, ...] = ()
+    request: Tokens | None = None
     overrides: Overrides = Overrides()
     load: Hours | None = None
     schedule: str | None = None
@@ -69,9 +81,7 @@ class CostCase:
     @property
     def load_hours_per_week(self) -> Decimal:
         """Hours of the week in which the work arrives, on the clocks of the week of `as_of`."""
-        if self.load is None:
-            return HOURS_PER_WEEK
-        return Decimal(int(divide(self.load, None, self.as_of)[1].total_seconds())) / 3600
+        return HOURS_PER_WEEK if self.load is None else hours_per_week(self.load, self.as_of)
 
     @property
     def usable_hours_per_month(self) -> Decimal:

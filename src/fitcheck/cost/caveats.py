@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fitcheck.cost.case import CostCase
+from fitcheck.cost.machine import stale_price
 from fitcheck.cost.money import format_number, format_percent, format_usd
 from fitcheck.cost.own import HOURS_PER_MONTH
 from fitcheck.cost.rent import Rents
 from fitcheck.cost.report import Figure, OwnReport
-from fitcheck.fit.report import Assumption
+from fitcheck.cost.tariff import period_at
+from fitcheck.fit.report import Assumption, Verdict
 
 _SHOWN = 8
 
@@ -49,10 +51,16 @@ def _own_assumptions(case: CostCase, own: OwnReport) -> Iterator[Assumption]:
     for state, figure in (("busy", own.busy_watts), ("idle", own.idle_watts)):
         if figure is not None and not figure.given:
             yield Assumption(f"{format_number(figure.value)} W {state}: {figure.words}, {figure.grade.value}", figure.option)
-    if own.prefill_tok_per_s is None:
-        yield Assumption("reading input takes the machine no time, as nobody measured it: this favours owning", "--prefill")
-    if case.workload.cached_input_tokens:
-        yield Assumption("the machine's own cache hits as often as the provider's, and a hit takes no time", "--cached 0")
+    if own.recipe is None:
+        yield Assumption(f"the machine runs {own.model} at the --speed given", "MODEL, --recipe")
+    reading = own.prefill_tok_per_s
+    if reading is None:
+        why = "as nobody measured it" if own.recipe is not None else "as --speed was given without --prefill"
+        yield Assumption(f"reading input takes the machine no time, {why}: this favours owning", "--prefill")
+    elif own.recipe is None and not reading.given:
+        yield Assumption(f"input is read at {format_number(reading.value)} tok/s: {reading.words}, {reading.grade.value}", "--prefill")
+    if case.workload.cached_input_tokens and case.overrides.own_cached is None:
+        yield Assumption("the machine's own cache hits as often as the provider's, and a hit takes no time", "--own-cached")
     yield Assumption(f"a month of {HOURS_PER_MONTH} hours; no staff, space, cooling or interest", None)
 
 
@@ -73,10 +81,41 @@ def warnings(case: CostCase, found: Rents, own: OwnReport | None, not_counted: I
             until = f" until {option.price_until.date().isoformat()}" if option.price_until else ""
             yield f"{option.rate} is at a promotional price{until}"
     if found.not_priced:
-        yield f"no price in force on {case.as_of.isoformat()}, so left out: {_some(found.not_priced)}"
+        later = tuple(f"{card.rate} (price known only from {card.price_known_from.isoformat()})" for card in found.not_priced)
+        yield f"no price known on {case.as_of.isoformat()}, so left out: {_some(later)}"
+    yield from _served_by_another(case)
+    yield from case.workload.caveats
     yield from (f"owning costs more than this: {words} is not counted" for words in not_counted)
-    if own is not None and own.idle_watts is None:
+    if own is not None:
+        yield from _own_warnings(case, own)
+
+
+def _own_warnings(case: CostCase, own: OwnReport) -> Iterator[str]:
+    if own.fits.verdict is Verdict.UNKNOWN:
+        yield f"whether {own.model} fits is not known: {own.fits.reason}"
+    if own.fits.verdict is Verdict.NO:
+        yield f"{own.model} does not fit on {case.cluster.label}: {own.fits.reason}"
+    stale = stale_price(case)
+    if stale is not None:
+        yield stale
+    if "all in" in own.busy_watts.words and not own.purchase.given and not case.cluster.device.memory.unified:
+        yield "mixed scope: the busy watts count a share of a whole server, the price the bare device (--watts, --price)"
+    if own.busy_watts.given and own.idle_watts is not None and own.idle_watts.words.startswith("no more than busy"):
+        yield f"--watts is below the idle watts known, so idle is taken as busy: {own.idle_watts.words}"
+    if own.idle_watts is None:
         yield "owning costs more than this: nobody measured its idle watts, so idle hours are not charged (--idle-watts)"
+
+
+def _served_by_another(case: CostCase) -> Iterator[str]:
+    """Names that a model asked for answered once, and another answers on the day."""
+    asked = {model.id for model in case.models} if case.models_asked else set()
+    for tariff in case.tariffs:
+        begun = [entry for entry in tariff.rate.serves if entry.since is None or entry.since <= case.priced_at]
+        once = [entry.model for entry in begun[:-1] if entry.model in asked]
+        if not once or begun[-1].model in asked or period_at(tariff.rate, case.priced_at) is None:
+            continue
+        since = f" since {begun[-1].since.date().isoformat()}" if begun[-1].since else ""
+        yield f"{tariff.rate.id} is not {once[-1]} any more: {begun[-1].model or 'another model'} answers{since}"
 
 
 def oldest_figures(own: OwnReport | None) -> tuple[Figure, ...]:

@@ -9,18 +9,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
+from decimal import Decimal
 
 from fitcheck.cost.capacity import Speeds, Throughput, find_speeds
 from fitcheck.cost.case import CostCase
 from fitcheck.cost.caveats import assumptions, oldest_figures, warnings
 from fitcheck.cost.explain import break_even_words, own_steps, reason, rent_words, rented_words, split_words, workload_words
+from fitcheck.cost.fits import does_not_fit, fits_words, model_fits
 from fitcheck.cost.machine import Purchase, hire, purchase, watts
-from fitcheck.cost.money import tidy
+from fitcheck.cost.money import format_number, tidy
 from fitcheck.cost.moves import Side, break_even, choose, moves
-from fitcheck.cost.own import HOURS_PER_MONTH, OwnPlan, capacity_output_tokens, full_month, hours_for, month_of, per_mtok
+from fitcheck.cost.own import HOURS_PER_MONTH, OwnPlan, capacity_output_tokens, full_month, hours_for, per_mtok
 from fitcheck.cost.rent import Rents, rents, tidied
-from fitcheck.cost.report import BreakEven, Choice, ClusterLine, CostReport, Figure, Hire, LoadRow, OwnReport, Pace, RentOption, Step
+from fitcheck.cost.report import (
+    BreakEven,
+    Choice,
+    ClusterLine,
+    CostReport,
+    Figure,
+    FitLine,
+    Hire,
+    LoadRow,
+    OwnReport,
+    Pace,
+    RentOption,
+    Step,
+)
+from fitcheck.cost.workload import Workload, from_profile
+from fitcheck.errors import UsageError
+from fitcheck.fit.report import Verdict
 from fitcheck.fit.sources import oldest
+from fitcheck.units import format_gib
 
 _NO_BREAK_EVEN = BreakEven(None, reachable=False)
 
@@ -31,12 +50,18 @@ def cost(case: CostCase) -> CostReport:
     names = tuple(dict.fromkeys([model.id for model in case.models] + ([speeds.model.id] if speeds else [])))
     found = rents(case, frozenset(names))
     bought = purchase(case)
-    side, missing = _side(case, speeds, bought, found)
-    own = _own(case, speeds, bought, side) if speeds and bought and side else None
+    fits = model_fits(case, speeds.model, speeds.ran) if speeds else None
+    side, missing = _side(case, speeds, bought, found, fits)
+    own = _own(case, speeds, bought, side, fits) if speeds and bought and side and fits else None
     cheapest = found.cheapest(speeds.model.id) if speeds else next(iter(found.usd), None)
     choice = choose(side) if side else Choice.RENT if cheapest else Choice.NEITHER
     even = break_even(side) if side else _NO_BREAK_EVEN
-    why = reason(choice, side, cheapest, missing)
+    why = reason(choice, side, cheapest)
+    if side and fits and not side.fits:
+        why += f"; the machine does not hold {fits.checkpoint or names[0]} ({format_gib(fits.short_by_bytes or 0)} short on each device)"
+    elif side and speeds:
+        why += _for_one_user(side, choice, speeds)
+    judged = f"{choice.value}: {why}" if side else f"{choice.value} (owning not judged: {missing}): {why}"
     known = tuple(warnings(case, found, own, bought.not_counted if bought and own else ()))
     seen = _oldest(case, found, own)
     return CostReport(
@@ -55,20 +80,39 @@ def cost(case: CostCase) -> CostReport:
         break_even=even,
         verdict=choice,
         reason=why,
-        steps=(*_steps(case, found, own, side, cheapest), Step("verdict", f"{choice.value}: {why}")),
-        moves=moves(side, speeds.one_user.tok_per_s) if side and speeds else (),
+        steps=(*_steps(case, found, own, side, cheapest), Step("verdict", judged)),
+        moves=moves(side, speeds.one_user.tok_per_s, _splits(case)) if side and speeds else (),
         assumptions=tuple(assumptions(case, found, own)),
         oldest_source=seen,
         oldest_source_age_days=(case.as_of - seen).days if seen and seen <= case.as_of else None,
-        warnings=((speeds.warnings if speeds else ()) + known),
+        warnings=(*((f"owning was not judged: {missing}",) if missing else ()), *(speeds.warnings if speeds else ()), *known),
     )
 
 
-def _side(case: CostCase, speeds: Speeds | None, bought: Purchase | None, found: Rents) -> tuple[Side | None, str | None]:
+def _for_one_user(side: Side, choice: Choice, speeds: Speeds) -> str:
+    """What the verdict would be at the speed for one user, where that is another."""
+    slower = choose(replace(side, plan=replace(side.plan, decode_tok_per_s=speeds.one_user.tok_per_s)))
+    if slower is choice:
+        return ""
+    return f"; with one user at a time ({format_number(speeds.one_user.tok_per_s)} tok/s) it would be {slower.value}"
+
+
+def _splits(case: CostCase) -> dict[str, Workload]:
+    """The same volume by every other profile."""
+    splits = {profile.id: from_profile(case.workload.total_tokens, profile) for profile in case.profiles}
+    return {name: work for name, work in splits.items() if work.split_from != case.workload.split_from}
+
+
+def _side(
+    case: CostCase, speeds: Speeds | None, bought: Purchase | None, found: Rents, fits: FitLine | None
+) -> tuple[Side | None, str | None]:
     """Both sides of the comparison at the highest throughput, or what is not known."""
     label = case.cluster.label
     if speeds is None:
         names = ", ".join(model.id for model in case.models)
+        unfit = does_not_fit(case)
+        if unfit is not None:
+            return None, unfit
         return None, f"by {case.as_of.isoformat()} no recipe in the catalogue gives a speed for {names} on {label} (--speed gives one)"
     if bought is None:
         device, day = case.cluster.device.id, case.as_of.isoformat()
@@ -76,6 +120,10 @@ def _side(case: CostCase, speeds: Speeds | None, bought: Purchase | None, found:
     busy, idle = watts(case, "busy"), watts(case, "idle")
     if busy is None:
         return None, f"nobody has published what {label} draws when busy (--watts gives it)"
+    if idle is not None and idle.given and idle.value > busy.value:
+        raise UsageError(
+            f"--idle-watts: {idle.value:f} W idle is more than {busy.value:f} W busy", hint="write --idle-watts with less, or give --watts"
+        )
     plan = OwnPlan(
         purchase_usd=bought.figure.value,
         life_months=int(case.terms.life_months.value),
@@ -88,12 +136,16 @@ def _side(case: CostCase, speeds: Speeds | None, bought: Purchase | None, found:
         hours_per_month=case.usable_hours_per_month,
     )
     cards = tuple(option.billed_per_mtok for option in found.usd if option.model == speeds.model.id)
-    return Side(plan, case.workload, cards), None
+    return Side(plan, case.workload, cards, _own_cached(case), fits is None or fits.verdict is not Verdict.NO), None
 
 
-def _own(case: CostCase, speeds: Speeds, bought: Purchase, side: Side) -> OwnReport:
+def _own_cached(case: CostCase) -> Decimal:
+    return Decimal(1) if case.overrides.own_cached is None else case.overrides.own_cached
+
+
+def _own(case: CostCase, speeds: Speeds, bought: Purchase, side: Side, fits: FitLine) -> OwnReport:
     plan, spec = side.plan, case.cluster
-    month, full = month_of(plan, side.work), full_month(plan)
+    month, full = side.month, full_month(plan)
     ways = dict.fromkeys((speeds.one_user, speeds.most))
     paces = tuple(_pace(replace(side, plan=replace(plan, decode_tok_per_s=way.tok_per_s)), way) for way in ways)
     busy, idle = watts(case, "busy"), watts(case, "idle")
@@ -108,7 +160,9 @@ def _own(case: CostCase, speeds: Speeds, bought: Purchase, side: Side) -> OwnRep
             named=spec.named.id if spec.named else None,
             joined_by=spec.named.joined_by if spec.named else None,
         ),
+        fits=fits,
         recipe=speeds.recipe,
+        own_cached_share=side.own_cached,
         purchase=bought.figure,
         life_months=case.terms.life_months,
         residual_share=case.terms.residual_share,
@@ -140,9 +194,11 @@ def _capped(idle: Figure, busy: Figure) -> Figure:
 
 
 def _pace(side: Side, way: Throughput) -> Pace:
-    month, capacity = month_of(side.plan, side.work), capacity_output_tokens(side.plan, side.work)
+    month, capacity = side.month, side.capacity
     done = side.work.output_tokens if month.utilisation <= 1 else capacity
     each, busy = per_mtok(month.total_usd, done), per_mtok(full_month(side.plan).total_usd, capacity)
+    alone = capacity_output_tokens(replace(side.plan, prefill_tok_per_s=None), side.work)
+    only = per_mtok(full_month(side.plan).total_usd, alone)
     return Pace(
         label=way.label,
         users=way.users,
@@ -152,15 +208,17 @@ def _pace(side: Side, way: Throughput) -> Pace:
         usd_per_month=tidy(month.total_usd),
         usd_per_mtok_output=None if each is None else tidy(each),
         usd_per_mtok_output_busy=None if busy is None else tidy(busy),
+        output_only_tokens_per_month=alone,
+        usd_per_mtok_output_only=None if only is None else tidy(only),
         break_even=break_even(side),
     )
 
 
 def _hire(case: CostCase, speeds: Speeds | None) -> Hire | None:
     if speeds is None:
-        return None
-    prefill = speeds.prefill.value if speeds.prefill else None
-    return hire(case, hours_for(case.workload, speeds.most.tok_per_s, prefill), HOURS_PER_MONTH)
+        return hire(case, None, HOURS_PER_MONTH)
+    prefill, work = speeds.prefill.value if speeds.prefill else None, case.workload.with_cache_hits(_own_cached(case))
+    return hire(case, hours_for(work, speeds.most.tok_per_s, prefill), HOURS_PER_MONTH)
 
 
 def _steps(case: CostCase, found: Rents, own: OwnReport | None, side: Side | None, cheapest: RentOption | None) -> Iterator[Step]:
@@ -171,6 +229,7 @@ def _steps(case: CostCase, found: Rents, own: OwnReport | None, side: Side | Non
     if cheapest is not None:
         yield Step("rent", rent_words(cheapest, case.workload, found.as_cheap(cheapest)))
     if own is not None and side is not None:
+        yield Step("fit", f"{own.model}: {fits_words(own.fits, case.cluster.label)}")
         yield from own_steps(own, side)
         if cheapest is not None:
             yield Step("rented", rented_words(cheapest, case.workload))

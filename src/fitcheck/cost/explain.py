@@ -7,9 +7,10 @@ from decimal import Decimal
 
 from fitcheck.cost.money import format_millions, format_number, format_percent, format_unit_price, format_usd
 from fitcheck.cost.moves import Side, hybrid_usd
-from fitcheck.cost.own import full_month, month_of, per_mtok
+from fitcheck.cost.own import full_month, per_mtok
 from fitcheck.cost.report import BreakEven, Choice, OwnReport, Pace, RentOption, Step
 from fitcheck.cost.workload import Workload
+from fitcheck.fit.report import Verdict
 
 
 def workload_words(work: Workload) -> str:
@@ -40,17 +41,19 @@ def rent_words(option: RentOption, work: Workload, as_cheap: int) -> str:
 
 def own_steps(own: OwnReport, side: Side) -> Iterator[Step]:
     """Owning, line by line: the machine, its power, what it can do, and what its output costs when it never rests."""
-    month, rent = month_of(side.plan, side.work), side.rent_usd
+    month, rent = side.month, side.rent_usd
     left = f" less {format_percent(own.residual_share.value)}" if own.residual_share.value else ""
     life = f"{format_usd(own.purchase.value)}{left} / {own.life_months.value:f} months"
     yield Step("machine", f"{own.purchase.words}: {life} = {format_usd(month.capital_usd)} a month")
     kwh = f"{format_number(month.busy_kwh + month.idle_kwh)} kWh x ${format_unit_price(own.usd_per_kwh.value)}"
     yield Step("power", f"{_power_words(own, side)} = {kwh} = {format_usd(month.energy_usd)} a month")
-    times = f", {_times_words(month.total_usd / rent)}" if rent else ""
+    part = min(Decimal(1), 1 / month.utilisation) if month.utilisation else Decimal(1)
+    of_part = "" if part == 1 else " of the part of the work that it can do"
+    times = f", {_times_words(month.total_usd / (rent * part))}{of_part}" if rent else ""
     total = format_usd(month.total_usd)
     yield Step("own", f"{format_usd(month.capital_usd)} + {format_usd(month.energy_usd)} = {total} a month{times}")
     for pace in own.paces:
-        yield Step("capacity", _capacity_words(own, pace, side.work))
+        yield Step("capacity", _capacity_words(own, pace, side.own_work))
     yield from _busy_steps(own, side)
 
 
@@ -59,7 +62,7 @@ def _times_words(ratio: Decimal) -> str:
 
 
 def _power_words(own: OwnReport, side: Side) -> str:
-    month = month_of(side.plan, side.work)
+    month = side.month
     busy = f"{format_number(month.busy_hours)} h busy x {format_number(own.busy_watts.value)} W"
     if own.idle_watts is None:
         return f"{busy}, idle hours not charged (watts not known)"
@@ -88,6 +91,10 @@ def _busy_steps(own: OwnReport, side: Side) -> Iterator[Step]:
         capacity = format_millions(pace.capacity_output_tokens_per_month)
         words = f"{pace.label}: {cost} / {capacity} = {format_usd(pace.usd_per_mtok_output_busy)} per million output"
         yield Step("busy all month", words)
+        if pace.output_only_tokens_per_month > pace.capacity_output_tokens_per_month and pace.usd_per_mtok_output_only is not None:
+            alone = format_millions(pace.output_only_tokens_per_month)
+            only = f"{cost} / {alone} = {format_usd(pace.usd_per_mtok_output_only)} per million output"
+            yield Step("output only", f"{pace.label}, no input to read: {only}")
 
 
 def rented_words(option: RentOption, work: Workload) -> str:
@@ -104,6 +111,8 @@ def break_even_words(found: BreakEven, own: OwnReport, work: Workload) -> str:
     volume = found.output_tokens_per_month
     if volume is None:
         return "never: being busy costs more in electricity alone than the same work rented"
+    if own.fits.verdict is Verdict.NO:
+        return f"never with this machine, which does not hold the model: it would take {format_millions(volume)} output tokens a month"
     capacity = format_millions(own.capacity_output_tokens_per_month)
     asked = format_millions(work.output_tokens)
     if found.reachable:
@@ -111,12 +120,12 @@ def break_even_words(found: BreakEven, own: OwnReport, work: Workload) -> str:
     return f"never with this machine: it would take {format_millions(volume)} output tokens a month, and {capacity} is the most it can do"
 
 
-def reason(choice: Choice, side: Side | None, cheapest: RentOption | None, missing: str | None) -> str:
+def reason(choice: Choice, side: Side | None, cheapest: RentOption | None) -> str:
     """One sentence: what decides."""
     rent = f"{format_usd(cheapest.amount_per_month.billed)} a month at {cheapest.rate}" if cheapest else "no price in USD is known for it"
     if side is None:
-        return f"{rent}; owning cannot be judged: {missing}" if cheapest else f"{rent}, and owning cannot be judged: {missing}"
-    month = month_of(side.plan, side.work)
+        return rent
+    month = side.month
     own = f"{format_usd(month.total_usd)} a month for owning"
     short = "" if month.utilisation <= 1 else f", which can do {format_percent(1 / month.utilisation)} of the work"
     if choice is Choice.HYBRID:

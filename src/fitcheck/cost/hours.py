@@ -174,4 +174,4 @@ def find_zone(name: str) -> ZoneInfo:
 
         nearest = tuple(get_close_matches(name, sorted(available_timezones()), n=3))
         hint = "write an IANA name such as Europe/Berlin, Asia/Shanghai or UTC"
-        raise UsageError(f"unknown time zone {name!r}", hint=hint, nearest=nearest) from error
+        raise UsageError(f"--schedule: unknown time zone {name!r}", hint=hint, nearest=nearest) from error

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
+from math import ceil
 from typing import Literal
 
-from fitcheck.catalogue.hardware import Power, Price
+from fitcheck.catalogue.hardware import Device, Power, Price
 from fitcheck.catalogue.provenance import Source, worst
 from fitcheck.cost.case import CostCase
+from fitcheck.cost.money import tidy
 from fitcheck.cost.rent import USD
 from fitcheck.cost.report import Figure, Hire, given
 from fitcheck.fit.sources import cite
 from fitcheck.frozen import frozen
 from fitcheck.units import counted_from
 
+_STALE_DAYS = 90
 _BOUGHT = ("list", "street")
 
 
@@ -44,12 +47,15 @@ def purchase(case: CostCase) -> Purchase | None:
     spec, count = case.cluster, case.cluster.count
     if case.overrides.purchase_usd is not None:
         return Purchase(given(case.overrides.purchase_usd, "--price", "the whole cluster, as given"), ())
-    bought = [price for price in in_force(spec.device.prices, case) if price.kind in _BOUGHT and price.currency == USD]
+    device, bought, whose = spec.device, _prices(case, spec.device), ""
+    if not bought and case.original is not None:
+        device, bought = case.original, _prices(case, case.original)
+        whose = f" of {device.id}, as {spec.device.id} has none in USD of its own"
     if not bought:
         return None
     price = bought[0]
-    words = [f"{count} x ${price.amount:,} ({price.kind} price of {price.since})"]
-    total, grades, sources = price.amount * count, [price.grade], cite(spec.device.sources, price)
+    words = [f"{count} x ${price.amount:,} ({price.kind} price of {price.since}{whose})"]
+    total, grades, sources = price.amount * count, [price.grade], cite(device.sources, price)
     not_counted = [] if spec.device.memory.unified else [f"the computer around the {spec.device.name}"]
     for extra in in_force(spec.named.extras, case) if spec.named else ():
         assert spec.named is not None
@@ -61,6 +67,21 @@ def purchase(case: CostCase) -> Purchase | None:
         sources += cite(spec.named.sources, extra)
         words.append(f"${extra.amount:,} for {spec.named.joined_by}")
     return Purchase(Figure(total, " + ".join(words), worst(grades), sources, "--price"), tuple(not_counted))
+
+
+def _prices(case: CostCase, device: Device) -> list[Price]:
+    return [price for price in in_force(device.prices, case) if price.kind in _BOUGHT and price.currency == USD]
+
+
+def stale_price(case: CostCase) -> str | None:
+    """A note where a variant's own price is much older than the newest list price of the machine it is a variant of."""
+    if case.original is None or case.overrides.purchase_usd is not None:
+        return None
+    own, newer = _prices(case, case.cluster.device), [price for price in _prices(case, case.original) if price.kind == "list"]
+    if not own or not newer or (counted_from(newer[0].since) - counted_from(own[0].since)).days <= _STALE_DAYS:
+        return None
+    theirs = f"{case.original.id} has been ${newer[0].amount:,} since {newer[0].since}"
+    return f"the price of {case.cluster.device.id} is of {own[0].since} and may be out of date: {theirs} (--price)"
 
 
 def watts(case: CostCase, state: Literal["idle", "busy"]) -> Figure | None:
@@ -98,7 +119,7 @@ def _figure(power: Power, count: int, sources: dict[str, Source], option: str) -
     return Figure(power.value * count, words, power.grade, cite(sources, power), option)
 
 
-def hire(case: CostCase, busy_hours: Decimal, hours_per_month: Decimal) -> Hire | None:
+def hire(case: CostCase, busy_hours: Decimal | None, hours_per_month: Decimal) -> Hire | None:
     """The cluster's devices at the lowest hourly rent in force in USD; None where there is none."""
     offers = [price for price in in_force(case.cluster.device.prices, case) if price.kind == "rental_per_hour" and price.currency == USD]
     if not offers:
@@ -106,4 +127,12 @@ def hire(case: CostCase, busy_hours: Decimal, hours_per_month: Decimal) -> Hire 
     lowest = min(offers, key=lambda price: price.amount)
     per_hour = lowest.amount * case.cluster.count
     sources = cite(case.cluster.device.sources, lowest)
-    return Hire(lowest.seller, per_hour, busy_hours, per_hour * busy_hours, per_hour * hours_per_month, sources)
+    return Hire(
+        seller=lowest.seller,
+        usd_per_hour=tidy(per_hour),
+        busy_hours=None if busy_hours is None else tidy(busy_hours),
+        usd_per_month_busy=None if busy_hours is None else tidy(per_hour * busy_hours),
+        clusters_needed=None if busy_hours is None else max(1, ceil(busy_hours / hours_per_month)),
+        usd_per_month_always=tidy(per_hour * hours_per_month),
+        sources=sources,
+    )

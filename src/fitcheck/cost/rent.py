@@ -8,8 +8,8 @@ from decimal import Decimal
 from fitcheck.catalogue.ratecards import PricePeriod, TokenPrices
 from fitcheck.cost.case import CostCase
 from fitcheck.cost.money import tidy
-from fitcheck.cost.report import PerMonth, RentOption, UnitPrices
-from fitcheck.cost.tariff import MTOK, Tariff, WeekSplit, blend, period_at, tier_for, week_split
+from fitcheck.cost.report import NotPriced, PerMonth, RentOption, UnitPrices
+from fitcheck.cost.tariff import MTOK, Tariff, WeekSplit, blend, first_known, period_at, tier_for, week_split
 from fitcheck.cost.workload import Workload
 from fitcheck.fit.sources import cite
 from fitcheck.frozen import frozen
@@ -23,7 +23,8 @@ class Rents:
 
     usd: tuple[RentOption, ...]
     others: tuple[RentOption, ...]
-    not_priced: tuple[str, ...]
+    not_priced: tuple[NotPriced, ...]
+    """Cards of one of the models whose price is not known yet on the day: those that ended are over."""
     tiers_unread: tuple[str, ...]
     """Cards whose price depends on a request's length, which is not known: charged as for short ones."""
 
@@ -40,7 +41,7 @@ class Rents:
 def rents(case: CostCase, models: frozenset[str]) -> Rents:
     """Rate cards whose name is answered by one of the models at the instant priced."""
     options: list[RentOption] = []
-    not_priced: list[str] = []
+    not_priced: list[NotPriced] = []
     tiers_unread: list[str] = []
     for tariff in case.tariffs:
         model = tariff.rate.model_at(case.priced_at)
@@ -48,7 +49,9 @@ def rents(case: CostCase, models: frozenset[str]) -> Rents:
             continue
         period = period_at(tariff.rate, case.priced_at)
         if period is None:
-            not_priced.append(tariff.rate.id)
+            first = first_known(tariff.rate)
+            if first is not None and case.priced_at < first:
+                not_priced.append(NotPriced(tariff.rate.id, first.date()))
         else:
             options.append(_option(case, tariff, period, model))
             if period.tiers and case.workload.request_input_tokens is None:

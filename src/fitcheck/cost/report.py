@@ -9,7 +9,7 @@ from typing import Literal
 
 from fitcheck.catalogue.provenance import Grade
 from fitcheck.cost.workload import Workload
-from fitcheck.fit.report import Assumption, CitedSource
+from fitcheck.fit.report import Assumption, CitedSource, Verdict
 from fitcheck.frozen import frozen
 
 
@@ -134,6 +134,18 @@ class RecipeLine:
 
 
 @frozen
+class FitLine:
+    """Whether the machine holds the model at all, as `fit` says: of which build, at which context, and what it lacks on a device."""
+
+    verdict: Verdict
+    checkpoint: str | None
+    engine: str | None
+    context_tokens: int
+    short_by_bytes: int | None
+    reason: str
+
+
+@frozen
 class BreakEven:
     """The monthly output from which on owning costs no more than the cheapest card for the same model, at the workload's mix.
 
@@ -146,7 +158,10 @@ class BreakEven:
 
 @frozen
 class Pace:
-    """The machine at one of its measured speeds: what it can do, and what the work costs on it."""
+    """The machine at one of its measured speeds: what it can do, and what the work costs on it.
+
+    The figures of `output_only` are of writing alone, with no input to read.
+    """
 
     label: str
     users: int
@@ -156,6 +171,8 @@ class Pace:
     usd_per_month: Decimal
     usd_per_mtok_output: Decimal | None
     usd_per_mtok_output_busy: Decimal | None
+    output_only_tokens_per_month: int
+    usd_per_mtok_output_only: Decimal | None
     break_even: BreakEven
 
 
@@ -165,7 +182,9 @@ class OwnReport:
 
     model: str
     cluster: ClusterLine
+    fits: FitLine
     recipe: RecipeLine | None
+    own_cached_share: Decimal
     purchase: Figure
     life_months: Figure
     residual_share: Figure
@@ -192,12 +211,16 @@ class OwnReport:
 
 @frozen
 class Hire:
-    """The same cluster rented by the hour: for the hours the work takes, and for the whole month."""
+    """The same cluster rented by the hour: for the hours the work takes, and for the whole month.
+
+    The hours are None where no speed is known; `clusters_needed` is how many it takes where one has too few hours.
+    """
 
     seller: str | None
     usd_per_hour: Decimal
-    busy_hours: Decimal
-    usd_per_month_busy: Decimal
+    busy_hours: Decimal | None
+    usd_per_month_busy: Decimal | None
+    clusters_needed: int | None
     usd_per_month_always: Decimal
     sources: tuple[CitedSource, ...]
 
@@ -231,6 +254,14 @@ class LoadRow:
 
 
 @frozen
+class NotPriced:
+    """A card of one of the models whose price is not known yet on the day, and from which day it is."""
+
+    rate: str
+    price_known_from: date
+
+
+@frozen
 class CostReport:
     """The whole answer to one `cost`."""
 
@@ -240,7 +271,7 @@ class CostReport:
     models: tuple[str, ...]
     rent: tuple[RentOption, ...]
     rent_other_currencies: tuple[RentOption, ...]
-    not_priced: tuple[str, ...]
+    not_priced: tuple[NotPriced, ...]
     own: OwnReport | None
     own_missing: str | None
     hire: Hire | None

@@ -91,6 +91,14 @@ def period_at(rate: Rate, moment: datetime) -> PricePeriod | None:
     return max(in_force, key=lambda period: begins(rate, period), default=None)
 
 
+def first_known(rate: Rate) -> datetime | None:
+    """The first instant at which a price of the name is known, None where none ever took effect."""
+    known = [begins(rate, period) for period in rate.periods if period.status is Status.EFFECTIVE]
+    if not known:
+        return None
+    return max(min(known), rate.available_from) if rate.available_from is not None else min(known)
+
+
 def demand_period(rate: Rate, moment: datetime) -> PricePeriod:
     """As `period_at`; raises `UnknownFact` where there is none, with the first date of the name or of its prices."""
     period = period_at(rate, moment)

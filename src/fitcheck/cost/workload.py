@@ -36,6 +36,7 @@ class Workload:
     sources: tuple[CitedSource, ...] = ()
     note: str | None = None
     request_input_tokens: int | None = None
+    caveats: tuple[str, ...] = ()
 
     @property
     def parts(self) -> tuple[tuple[str, int, Decimal], ...]:
@@ -46,6 +47,17 @@ class Workload:
     def without_cache(self) -> Workload:
         """The same work with all input fresh."""
         return replace(self, fresh_input_tokens=self.fresh_input_tokens + self.cached_input_tokens, cached_input_tokens=0)
+
+    def with_cache_hits(self, share: Decimal) -> Workload:
+        """The same work where only that share of the cached input is in the cache, and the rest is fresh."""
+        hits = int((self.cached_input_tokens * share).to_integral_value())
+        missed = self.cached_input_tokens - hits
+        return replace(self, fresh_input_tokens=self.fresh_input_tokens + missed, cached_input_tokens=hits)
+
+    def times(self, factor: int) -> Workload:
+        """So many times the work."""
+        counts = ("total_tokens", "fresh_input_tokens", "cached_input_tokens", "output_tokens")
+        return replace(self, **{name: getattr(self, name) * factor for name in counts})
 
 
 def largest_remainder(total: int, weights: Sequence[Decimal | int]) -> tuple[int, ...]:
@@ -77,6 +89,7 @@ def from_profile(total_tokens: int, profile: Profile) -> Workload:
         grade=profile.grade,
         sources=cite(profile.sources, profile),
         note=profile.note,
+        caveats=profile.caveats,
     )
 
 

@@ -60,7 +60,7 @@ def _period_words(report: PriceReport) -> str:
 
 def cost_document(report: CostReport, *, catalogue_version: str, as_of: str, why: bool) -> Document:
     """The whole answer, the arithmetic and the verdict last; with `why` every source too."""
-    parts: list[Line | Table] = [Line("verdict", f"{report.verdict.upper()}: {clean(report.reason)}", TONES[report.verdict])]
+    parts: list[Line | Table] = [Line("verdict", _headline(report), TONES[report.verdict])]
     parts.append(_workload_table(report))
     parts.append(_rent_table("rent", f"Rent: USD a month, cheapest first ({_load_words(report)})", report.rent))
     if report.rent_other_currencies:
@@ -75,11 +75,15 @@ def cost_document(report: CostReport, *, catalogue_version: str, as_of: str, why
     if report.hire is not None:
         parts.append(Line("by the hour", _hire_words(report.hire)))
     parts.extend(Line(step.name, clean(step.text)) for step in report.steps[:-1])
-    parts.append(Line("verdict", f"{report.verdict.value}: {clean(report.reason)}", TONES[report.verdict]))
+    parts.append(Line("verdict", clean(report.steps[-1].text), TONES[report.verdict]))
     tokens = format_millions(report.workload.total_tokens)
     models = ", ".join(report.models)
     heading = f"Rent or own: {tokens} tokens a month, {models}"
     return Document(clean(heading), tuple(parts), (*report.warnings, _foot(report, catalogue_version, as_of, why=why)))
+
+
+def _headline(report: CostReport) -> str:
+    return clean(report.verdict.upper() + report.steps[-1].text.removeprefix(report.verdict.value))
 
 
 def _workload_table(report: CostReport) -> Table:
@@ -138,9 +142,9 @@ def _peak_words(peak_share: Decimal | None) -> str:
 def _moves(report: CostReport) -> Table:
     columns = (
         Column("changed", wrap=True),
-        Column("own a month", right=True, rank=1),
-        Column("own out/M, always busy", right=True),
-        Column("break-even out/month", right=True, rank=1),
+        Column("own/month", right=True, rank=1),
+        Column("out/M, busy", right=True, rank=2),
+        Column("break-even out", right=True),
         Column("verdict"),
     )
     rows = tuple(_move_row(move) for move in report.moves)
@@ -167,7 +171,10 @@ def _break_even_words(found: BreakEven) -> str:
 
 def _hire_words(hire: Hire) -> str:
     seller = f" at {clean(hire.seller)}" if hire.seller else ""
-    busy = f"{format_number(hire.busy_hours)} h of work = {format_usd(hire.usd_per_month_busy)}"
+    busy = "hours of work not known (no speed)"
+    if hire.busy_hours is not None and hire.usd_per_month_busy is not None:
+        needed = f", so it needs {hire.clusters_needed} of them" if (hire.clusters_needed or 1) > 1 else ""
+        busy = f"{format_number(hire.busy_hours)} h of work{needed} = {format_usd(hire.usd_per_month_busy)}"
     always = format_usd(hire.usd_per_month_always)
     return f"the same cluster rented{seller} at {format_usd(hire.usd_per_hour)} an hour: {busy}, all month {always}"
 
