@@ -69,21 +69,12 @@ def _property(text: str) -> str:
 
 def as_text(findings: Sequence[Finding], files: int, *, colour: bool) -> str:
     """For people: findings under their file, then what each id asks for, then the count. Escape codes only with `colour`."""
-    from rich.console import Console
     from rich.text import Text
 
+    from fitcheck.views.console import console_to
+
     out = io.StringIO()
-    console = Console(
-        file=out,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        no_color=not colour,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-        _environ={},
-    )
+    console = console_to(out, colour=colour)
 
     def line(*pieces: tuple[str, str]) -> None:
         console.print(Text.assemble(*pieces), soft_wrap=True)

@@ -8,10 +8,11 @@ import textwrap
 from collections.abc import Iterator
 
 from rich import box
-from rich.console import Console, Group, JustifyMethod, OverflowMethod, RenderableType
+from rich.console import Group, JustifyMethod, OverflowMethod, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from fitcheck.views.console import console_to
 from fitcheck.views.document import Cell, Column, Document, Line, Table, Tone
 
 STACKED_BELOW = 60
@@ -30,18 +31,7 @@ _WRAPPED_WIDTH = 24
 def render(document: Document, *, width: int, colour: bool) -> str:
     """The document as terminal text of that width; escape codes only where `colour` is true."""
     out = io.StringIO()
-    console = Console(
-        file=out,
-        width=width,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        no_color=not colour,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-        _environ={},
-    )
+    console = console_to(out, colour=colour, width=width)
     # One print for everything: what rich does for each call costs more than the text.
     console.print(Group(*_blocks(document, width)), crop=False)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
