@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pytest
 
+import fitcheck
 from fitcheck.cost.ask import find_tariff, read_instant, read_request
 from fitcheck.cost.hours import parse_schedule
 from fitcheck.cost.quote import quote
@@ -116,3 +117,9 @@ def test_the_price_of_two_requests_is_the_sum_of_their_prices(catalogue):
     one, other = Tokens(700, 300, cached=200), Tokens(11, 5)
     both = Tokens(711, 305, cached=200)
     assert price(card, NOW, one).amount + price(card, NOW, other).amount == price(card, NOW, both).amount
+
+
+def test_python_finds_a_rate_as_the_command_does():
+    """0.75 is what the card asks for a million in and a million out off peak, see `tests/golden/rates.yaml`."""
+    quoted = fitcheck.price("DeepSeek/DeepSeek_Flash", at="2026-11-30T04:00Z", input=10**6, output=10**6)
+    assert (quoted.rate, quoted.amount) == ("deepseek/deepseek-flash", Decimal("0.75"))

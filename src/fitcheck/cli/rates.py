@@ -112,15 +112,16 @@ def show(
     INVOCATION.format = format_ or _of_group(ctx, "format_")
     day = day_of_answer(as_of or _of_group(ctx, "as_of"))
     catalogue = _catalogue(ctx, overlay)
-    id_ = _rate_id(catalogue, id_)
     tariff = find_tariff(catalogue, id_)
     rate = rate_on(tariff.rate, day)
     if rate is None:
-        raise UnknownId(f"no price of {tariff.rate.id} was known by {day.isoformat()}", hint=f"'fitcheck rates {id_}' shows its history")
+        raise UnknownId(
+            f"no price of {tariff.rate.id} was known by {day.isoformat()}", hint=f"'fitcheck rates {tariff.rate.id}' shows its history"
+        )
     schedules = tuple(known for name, known in tariff.schedules.items() if any(period.schedule == name for period in rate.periods))
     result = {"rate": _plain(rate), "schedules": [_plain(one) for one in schedules]}
     document = rate_document(rate, schedules, period_at(rate, end_of_day(day)), day)
-    emit(document, command="rates", catalogue=catalogue, as_of=day, inputs={"id": id_}, result=result)
+    emit(document, command="rates", catalogue=catalogue, as_of=day, inputs={"id": tariff.rate.id}, result=result)
 
 
 @rates_app.command("price", epilog=epilog(PRICE_EXAMPLES), short_help="What tokens cost at an instant")
@@ -144,26 +145,17 @@ def price(
         raise UsageError("--as-of says nothing here: --at names the instant", hint="leave --as-of out")
     moment, tokens = read_instant(at), read_request(input_, output, cached)
     catalogue = _catalogue(ctx, overlay)
-    id_ = _rate_id(catalogue, id_)
-    report = quote(find_tariff(catalogue, id_), moment, tokens)
+    tariff = find_tariff(catalogue, id_)
+    report = quote(tariff, moment, tokens)
     emit(
         price_document(report),
         command="rates price",
         catalogue=catalogue,
         as_of=moment.date(),
-        inputs={"id": id_, "at": moment, "input": tokens.input, "output": tokens.output, "cached": tokens.cached},
+        inputs={"id": tariff.rate.id, "at": moment, "input": tokens.input, "output": tokens.output, "cached": tokens.cached},
         result=report,
         warnings=report.warnings,
     )
-
-
-def _rate_id(catalogue: Catalogue, typed: str) -> str:
-    """The id of the one rate that is meant, without regard to case, spaces, `_` and `-`; as typed where there is none or more than one."""
-    from fitcheck.catalogue.load import normalise
-
-    known = catalogue.ids("rate")
-    meant = [record_id for record_id in known if normalise(record_id) == normalise(typed)]
-    return meant[0] if len(meant) == 1 and typed not in known else typed
 
 
 def _catalogue(ctx: typer.Context, overlay: list[Path] | None) -> Catalogue:

@@ -31,10 +31,15 @@ _FIRST_DAY, _LAST_DAY = date(1900, 1, 1), date(9000, 1, 1)
 
 
 def find_tariff(catalogue: Catalogue, rate_id: str) -> Tariff:
-    """The rate of exactly this id with its schedules and calendars. Raises `UnknownId` with the nearest ids."""
-    if rate_id not in catalogue.ids("rate"):
+    """The rate that is meant, without regard to case, spaces, `_` and `-`, with its schedules and calendars.
+
+    Raises `UnknownId` with the nearest ids where there is none, or more than one.
+    """
+    known = catalogue.ids("rate")
+    meant = [rate_id] if rate_id in known else [name for name in known if normalise(name) == normalise(rate_id)]
+    if len(meant) != 1:
         raise UnknownId(f"unknown rate {rate_id!r}", hint="'fitcheck rates' lists them all", nearest=catalogue.nearest("rate", rate_id))
-    return tariff_of(catalogue, catalogue.get(Rate, rate_id))
+    return tariff_of(catalogue, catalogue.get(Rate, meant[0]))
 
 
 def tariff_of(catalogue: Catalogue, rate: Rate) -> Tariff:
