@@ -61,9 +61,3 @@ class UnknownFact(FitcheckError):
     """The answer needs a figure nobody has published (or that the catalogue does not hold)."""
 
     code = ExitCode.DATA
-
-
-class NetworkError(FitcheckError):
-    """A request that the user asked for failed."""
-
-    code = ExitCode.NETWORK

@@ -102,11 +102,6 @@ def _number(digits: str) -> Decimal:
     return Decimal(plain)
 
 
-def format_tokens(tokens: int) -> str:
-    """A count of tokens with thousands separators; the unit stands in the heading or beside it."""
-    return f"{tokens:,}"
-
-
 def parse_day(text: str) -> date:
     """A calendar day such as `2026-09-10`. Raises `UsageError`."""
     try:

@@ -37,11 +37,6 @@ class Plan:
     fixed_terms: tuple[Term, ...]
     off_device: tuple[OffDevice, ...]
 
-    @property
-    def fixed_bytes(self) -> int:
-        """Weights and overhead: what does not depend on context or users."""
-        return sum(term.bytes for term in self.fixed_terms)
-
     def total_bytes(self, tokens: int, users: int) -> int:
         """All memory taken on the fullest device."""
         return sum(term.bytes for term in self.terms(tokens, users))

@@ -25,7 +25,6 @@ _STYLES: dict[Tone, str] = {
     "strong": "bold",
 }
 _GAP = 3
-_WRAPPED_WIDTH = 24
 
 
 def render(document: Document, *, width: int, colour: bool) -> str:

@@ -22,8 +22,6 @@ WIDTH = {
 for 16 (`layers/quantization/fp4_kv_cache_quant_method.py`; `MLATokenToKVPoolFP4`)."""
 
 DSA_WIDTH = {"f32", "bf16", "f16", "fp8", "fp8_ds_mla"}
-RAW_DSA = ("trtllm", "tilelang")
-"""DSA backends that read rows without scales (`mem_cache/kv_cache_configurator.py`, `calculate_mla_kv_cache_dim`)."""
 
 
 class Row(NamedTuple):
