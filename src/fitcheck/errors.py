@@ -61,3 +61,9 @@ class UnknownFact(FitcheckError):
     """The answer needs a figure nobody has published (or that the catalogue does not hold)."""
 
     code = ExitCode.DATA
+
+
+class NetworkError(FitcheckError):
+    """A server could not be reached, refused, or did not send what it promised."""
+
+    code = ExitCode.NETWORK
