@@ -19,6 +19,8 @@ from fitcheck.catalogue.load import Catalogue
 from fitcheck.catalogue.models import Architecture, Model
 from fitcheck.catalogue.recipes import Recipe
 from fitcheck.errors import FitcheckError
+from fitcheck.fit.engines.base import Ledger
+from fitcheck.fit.memory import batch_defaults
 from fitcheck.fit.placement import Layout, component_bytes, measured_resident, on_device, place_components
 from fitcheck.sources.config import ConfigModel
 from fitcheck.units import GIB
@@ -118,12 +120,17 @@ def models() -> dict[str, tuple[ConfigModel, dict[str, int]]]:
 
 def ask(row: dict[str, Any], context: int, *, kv_dtype: str | None = None, **settings: Any) -> int:
     """Bytes that fitcheck predicts for one request of that length with the row's settings."""
+    ledger = ledger_of(row, context, kv_dtype=kv_dtype, **settings)
+    return ledger.kv_bytes if row.get("state_printed_apart") else ledger.bytes
+
+
+def ledger_of(row: dict[str, Any], context: int, *, kv_dtype: str | None = None, **settings: Any) -> Ledger:
+    """The whole answer for one request of that length with the row's settings."""
     named = {"block_size": row["block_size"], **settings} if row.get("block_size") else settings
     degrees = {name: row.get(name, 1) for name in ("tp", "pp", "dp", "dcp")}
     engine = "llama.cpp" if row["engine"] == "ik_llama.cpp" else row["engine"]
     dtype = kv_dtype or row["kv_dtype"]
-    ledger = kv_memory(models()[row["config"]][0], engine=engine, context=context, kv_dtype=dtype, **degrees, **named)
-    return ledger.kv_bytes if row.get("state_printed_apart") else ledger.bytes
+    return kv_memory(models()[row["config"]][0], engine=engine, context=context, kv_dtype=dtype, **degrees, **named)
 
 
 def predicted(row: dict[str, Any], **settings: Any) -> float:
@@ -184,22 +191,15 @@ def exact_rows() -> list[tuple[dict[str, Any], bool]]:
     return found
 
 
-def overhead_bytes(catalogue: Catalogue, device: Device, engine: str) -> int:
-    """The catalogue's overhead of an engine on a device, else the engine's own."""
-    own = next((figure.value for figure in device.overhead if figure.engine == engine), None)
-    if own is not None:
-        return own
-    default = catalogue.get(Engine, engine).overhead
-    return default.value if default is not None else 0
+def overhead_bytes(catalogue: Catalogue, device: Device, engine: str, peak_bytes: int, count: int, version: str | None) -> int:
+    """The catalogue's overhead of an engine on so many of a device, else the engine's own; no less than the profiling peak, as in `fit`."""
+    seen = device.overhead_of(engine, count, version) or catalogue.get(Engine, engine).overhead
+    return max(seen.value if seen is not None else 0, peak_bytes)
 
 
 def engines_default(device: Device, engine: str) -> dict[str, Any]:
-    """What an engine takes by itself on a device: vLLM's server schedules 2,048 tokens below 70 GiB and on GB10, 16,384 from 160 GiB on."""
-    if engine != "vllm":
-        return {}
-    visible = device.memory.visible[0].value
-    small = visible < 70 * GIB or device.platform == GB10
-    return {"max_num_batched_tokens": 2048 if small else 16_384 if visible >= 160 * GIB else 8192}
+    """What an engine takes by itself on a device."""
+    return batch_defaults(device) if engine == "vllm" else {}
 
 
 def whole_logs(catalogue: Catalogue) -> tuple[list[Whole], Counter[str]]:
@@ -214,10 +214,12 @@ def whole_logs(catalogue: Catalogue) -> tuple[list[Whole], Counter[str]]:
         total = row["total_gib"] * GIB if "total_gib" in row else device.memory.visible[0].value
         units = row["concurrency"] if "concurrency" in row else row["tokens"] / row["context"]
         settings = {**engines_default(device, row["engine"]), **row.get("settings", {})}
-        pool = ask(row, row["context"], **settings) * units
+        ledger = ledger_of(row, row["context"], **settings)
+        pool = ledger.bytes * units
         budget, weights = row["utilisation"] * total, row["weights_gib"] * GIB
         setting = f"{row['model']}, {row['engine']}, {device.name}" + (f", TP{row['tp']}" if row.get("tp", 1) > 1 else "")
-        overhead = overhead_bytes(catalogue, device, row["engine"])
+        version = row.get("settings", {}).get("vllm_version")
+        overhead = overhead_bytes(catalogue, device, row["engine"], ledger.compute_bytes, row.get("tp", 1), version)
         found.append(Whole(row["id"], setting, weights, pool, overhead, budget, budget - weights - row["kv_bytes"], row["source"]))
     return found, left
 
@@ -268,5 +270,5 @@ def _whole_recipe(catalogue: Catalogue, recipe: Recipe, version: str | None) -> 
     seen = budget - weights - setup.kv_bytes_per_device if setup.kv_bytes_per_device else None
     served = f"{engine.name} {version}" if version else recipe.engine_version or engine.name
     setting = f"{model.name} {build.id}, {served}, {recipe.count}x {device.name}"
-    overhead = overhead_bytes(catalogue, device, engine.id)
+    overhead = overhead_bytes(catalogue, device, engine.id, ledger.compute_bytes, recipe.count, version)
     return Whole(recipe.id, setting, weights, pool, overhead, budget, seen, recipe.sources[recipe.source].url)

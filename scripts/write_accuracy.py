@@ -71,12 +71,13 @@ WHOLE = """
 
 Rows that print weights, cache and utilisation. Predicted are the weights as printed (recipes: as the catalogue has them for
 that many devices) + the cache of our engine module for the printed tokens or concurrency + the overhead that the catalogue has for the
-device and engine. Compared is utilisation x memory, which the engine fills. Beside what the logs state, vLLM's own default of
-`max_num_batched_tokens` for the device's size is passed (2,048 below 70 GiB and on GB10, 16,384 from 160 GiB on).
+device, the number of them and the engine's version, or the profiling peak of our vLLM module where that is more. Compared is
+utilisation x memory, which the engine fills. Beside what the logs state, vLLM's own defaults of `max_num_batched_tokens` and
+`max_num_seqs` for the device are passed.
 
 What this cannot show: the catalogue's overheads are medians of public logs, many of them these very rows. So it tells how far
-one figure per device carries, not how an unseen build would fare; and where overheads of 1, 2 and 4 GiB are seen on one card, no single
-figure is right.
+one figure per device, number of devices and old version carries, not how an unseen build would fare; and where overheads of 1, 2 and
+4 GiB are seen on one card, no single figure is right.
 """
 
 FORKS = """

@@ -3,6 +3,7 @@
 # Annotations are evaluated as they stand (no `from __future__ import annotations`): pydantic would compile each text again at start-up.
 
 from decimal import Decimal
+from math import log2
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -23,9 +24,15 @@ class UsableShare(Cited):
 
 
 class Overhead(BytesFigure):
-    """What an engine holds besides weights and state: context, collectives, graphs, activation peak. `low` and `high` were seen."""
+    """What an engine holds besides weights and state: context, collectives, graphs, activation peak. `low` and `high` were seen.
+
+    `devices` is how many of the device worked together where that was seen. `until_version` marks the figure of old versions of the
+    engine (exclusive): it counts only where such a version is named.
+    """
 
     engine: str
+    devices: Annotated[int, Field(ge=1)] | None = None
+    until_version: Annotated[str, Field(pattern=r"^\d+\.\d+$")] | None = None
     low: BytesFigure | None = None
     high: BytesFigure | None = None
 
@@ -99,6 +106,26 @@ class Device(Record):
     def platform(self) -> str:
         """The id under which recipes count for this device: its own, or that of the machine it is a variant of."""
         return self.variant_of or self.id
+
+    def overhead_of(self, engine: str, count: int = 1, version: str | None = None) -> Overhead | None:
+        """What an engine was seen to hold on so many of the device: of the named version, else as new versions do; None if nobody saw.
+
+        Where figures name numbers of devices, the one that is nearest by ratio counts, the larger of two alike.
+        """
+        figures = [figure for figure in self.overhead if figure.engine == engine]
+        old = [figure for figure in figures if figure.until_version and version and _version(version) < _version(figure.until_version)]
+        found = min(old, key=lambda figure: _version(figure.until_version or "0")).until_version if old else None
+        return min(
+            (figure for figure in figures if figure.until_version == found),
+            key=lambda figure: (abs(log2(count / (figure.devices or count))), -(figure.devices or count)),
+            default=None,
+        )
+
+
+def _version(text: str) -> tuple[int, ...]:
+    """The first two numbers of a version: `v0.11.2.dev690` is (0, 11)."""
+    parts = text.lstrip("v").split(".")[:2]
+    return tuple(int(part) if part.isdigit() else 0 for part in parts)
 
 
 class Cluster(Record):

@@ -120,10 +120,10 @@ def _weight_terms(case: Case, checkpoint: Checkpoint, engine: Engine, layout: La
 
 
 def overhead_of(case: Case, engine: Engine) -> tuple[Overhead, dict[str, tuple[CitedSource, ...]]] | None:
-    """The engine's overhead on this device, else its own default; with the sources of its figure."""
-    for overhead in case.device.overhead:
-        if overhead.engine == engine.id:
-            return overhead, {"value": cite(case.device.sources, overhead)}
+    """The engine's overhead on so many of this device, else its own default; with the sources of its figure."""
+    overhead = case.device.overhead_of(engine.id, case.count)
+    if overhead is not None:
+        return overhead, {"value": cite(case.device.sources, overhead)}
     if engine.overhead is not None:
         return engine.overhead, {"value": cite(engine.sources, engine.overhead)}
     return None
@@ -136,6 +136,8 @@ def _overhead_term(case: Case, engine: Engine) -> Term | None:
     overhead, sources = found
     low, high = (figure.value if figure else None for figure in (overhead.low, overhead.high))
     where = case.device.name if overhead in case.device.overhead else "no figure for this device, so the engine's own"
+    if overhead.devices is not None and overhead.devices != case.count:
+        where += f", as seen on {overhead.devices} of them"
     words = f"{engine.name}: context, collectives, graphs, activation peak ({where})"
     return Term("engine overhead", "overhead", overhead.value, words, overhead.grade, sources["value"], low, high)
 

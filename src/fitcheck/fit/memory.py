@@ -95,7 +95,7 @@ def _settings(engine: Engine, device: Device, lead: Recipe | None) -> list[dict[
     """Settings to try, the fullest first: what the recipe drafts, and what the device is."""
     if engine.id != "vllm":
         return [{}]
-    known: dict[str, Any] = {"max_num_batched_tokens": _batched_tokens(device)}
+    known: dict[str, Any] = batch_defaults(device)
     if device.compute_capability is not None:
         known["compute_capability"] = float(device.compute_capability.value)
     speculation = lead.speculation if lead is not None and lead.engine == engine.id else None
@@ -104,13 +104,16 @@ def _settings(engine: Engine, device: Device, lead: Recipe | None) -> list[dict[
     return [{**known, "num_speculative_tokens": speculation.draft_tokens}, known]
 
 
-def _batched_tokens(device: Device) -> int:
-    """The prefill batch that vLLM's server takes on a device (`EngineArgs.get_batch_defaults`): by memory, and small on GB10.
+def batch_defaults(device: Device) -> dict[str, Any]:
+    """The batch that vLLM's server takes on a device (`EngineArgs.get_batch_defaults`, 0.33.0), by its own names.
 
-    2,048 tokens below 70 GiB and on compute capability 12.1, 16,384 from 160 GiB on, 8,192 between. Windows outlive two batches, so this
-    decides what sliding layers reserve.
+    2,048 tokens and 256 sequences below 70 GiB, on A100 and on compute capability 12.1; 1,024 sequences elsewhere, with 16,384 tokens
+    from 160 GiB on and 8,192 between. Windows outlive two batches, so this decides what sliding layers reserve, and the profiling peak.
     """
     visible = device.memory.visible[0].value
-    if visible < 70 * GIB or (device.compute_capability is not None and device.compute_capability.value == GB10):
-        return 2_048
-    return 16_384 if visible >= 160 * GIB else 8_192
+    slow = "a100" in device.name.lower() or (device.compute_capability is not None and device.compute_capability.value == GB10)
+    if visible >= 160 * GIB:
+        return {"max_num_batched_tokens": 16_384, "max_num_seqs": 1024}
+    if visible < 70 * GIB or slow:
+        return {"max_num_batched_tokens": 2_048, "max_num_seqs": 256}
+    return {"max_num_batched_tokens": 8_192, "max_num_seqs": 1024}

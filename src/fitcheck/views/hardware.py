@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import date
 
 from fitcheck.catalogue.dated import in_force
-from fitcheck.catalogue.hardware import Cluster, Device, Link, Power, Price
+from fitcheck.catalogue.hardware import Cluster, Device, Link, Overhead, Power, Price
 from fitcheck.catalogue.provenance import BytesFigure
 from fitcheck.units import GB, format_gib, gib
 from fitcheck.views.document import Cell, Column, Document, Line, Table, cell, clean
@@ -132,8 +132,14 @@ def _overhead_table(device: Device) -> Table:
     for figure in device.overhead:
         low, high = (f"{gib(end.value):,.2f}" if end else None for end in (figure.low, figure.high))
         span = f"{low} to {high}" if low and high else f"from {low}" if low else f"to {high}" if high else None
-        rows.append((cell(figure.engine), cell(f"{gib(figure.value):,.2f}"), cell(span), *cited(figure)))
+        rows.append((cell(_overhead_owner(figure)), cell(f"{gib(figure.value):,.2f}"), cell(span), *cited(figure)))
     return Table("overhead", "Overhead: what an engine holds besides weights and state", columns, tuple(rows))
+
+
+def _overhead_owner(figure: Overhead) -> str:
+    """The engine, with the versions and the number of devices that the figure is of."""
+    words = figure.engine + (f" before {figure.until_version}" if figure.until_version else "")
+    return words + (f", {figure.devices} devices" if figure.devices and figure.devices > 1 else ", one device" if figure.devices else "")
 
 
 def _power_table(power: tuple[Power, ...]) -> Table:

@@ -57,14 +57,15 @@ def odd_bandwidth(entry: Entry[Device], _: Shelf) -> Iterator[Finding]:
 
 
 def engine_twice(entry: Entry[Device], _: Shelf) -> Iterator[Finding]:
-    """FC403: two usable shares, or two overheads, for one engine."""
+    """FC403: two usable shares for one engine, or two overheads for one engine, number of devices and version."""
     figures_of: dict[str, tuple[UsableShare | Overhead, ...]] = {"usable": entry.record.usable, "overhead": entry.record.overhead}
     for field, figures in figures_of.items():
-        seen: set[str] = set()
+        seen: set[tuple[object, ...]] = set()
         for index, figure in enumerate(figures):
-            if figure.engine in seen:
+            of = (figure.engine, figure.devices, figure.until_version) if isinstance(figure, Overhead) else (figure.engine,)
+            if of in seen:
                 yield entry.finding("FC403", f"a second {field} figure for {figure.engine}", (field, index))
-            seen.add(figure.engine)
+            seen.add(of)
 
 
 def foreign_engine(entry: Entry[Device], shelf: Shelf) -> Iterator[Finding]:

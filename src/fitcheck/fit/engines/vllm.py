@@ -21,6 +21,7 @@ from fitcheck.fit.engines.vllm_caches import Cache
 from fitcheck.fit.engines.vllm_compressed import compressed_caches
 from fitcheck.fit.engines.vllm_groups import Group, make_groups
 from fitcheck.fit.engines.vllm_layers import attention_caches, main_block
+from fitcheck.fit.engines.vllm_profile import profile_terms
 from fitcheck.fit.engines.vllm_settings import Asked, read_settings
 from fitcheck.fit.engines.vllm_state import (
     aligned_block,
@@ -33,9 +34,12 @@ from fitcheck.fit.engines.vllm_state import (
 
 
 def allocate(architecture: Architecture, settings: Settings) -> tuple[StateTerm, ...]:
-    """Bytes on the fullest device for `users` sequences of `context` tokens, by sort of layer, unused parts of blocks included."""
+    """Bytes on the fullest device for `users` sequences of `context` tokens, by sort of layer, unused parts of blocks included.
+
+    The profiling peak comes with them as a buffer, which is in none of the sums of caches and states.
+    """
     groups, asked = plan(architecture, read_settings(settings))
-    return _terms(groups, asked)
+    return (*_terms(groups, asked), *profile_terms(architecture, asked.batch))
 
 
 def plan(architecture: Architecture, asked: Asked) -> tuple[tuple[Group, ...], Asked]:

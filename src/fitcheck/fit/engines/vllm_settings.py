@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.engines.base import Settings, reject_unknown
+from fitcheck.fit.engines.vllm_profile import Batch, sorts_vocabulary
 
 MambaMode = Literal["none", "align", "all"]
 
@@ -52,6 +53,9 @@ prefixes: no log of theirs does, and versions disagree on what it takes. The oth
 MAX_NUM_BATCHED_TOKENS = 8192
 """`EngineArgs.get_batch_defaults`: 8,192 for the server on cards of 70 GiB or more and offline on smaller ones; the server on smaller
 cards and on GB10 takes 2,048, on cards of 160 GiB 16,384. The card is not known here; the middle one is what recipes mostly set."""
+
+MAX_NUM_SEQS = 1024
+"""`get_batch_defaults` too: 1,024 on cards of 70 GiB or more but A100 and GB10, 256 on others."""
 
 GB10 = 121
 """Compute capability 12.1, which `get_batch_defaults` keeps on the small tier."""
@@ -103,6 +107,7 @@ class Asked(NamedTuple):
     tail_bytes: int | None
     capability: int | None
     rules: Rules
+    batch: Batch
 
     @property
     def major(self) -> int | None:
@@ -127,6 +132,7 @@ def read_settings(settings: Settings) -> Asked:
     tokens = _count(named, "max_model_len", settings.context)
     capability = _capability(named)
     name = str(named.get("kv_cache_dtype") or settings.kv_dtype.name)
+    batch = _batch(named, tokens, settings.tp, capability)
     return Asked(
         tokens=tokens,
         users=settings.users,
@@ -137,7 +143,7 @@ def read_settings(settings: Settings) -> Asked:
         dcp=settings.dcp,
         block_tokens=_maybe_count(named, "block_size"),
         window_block_tokens=_maybe_count(named, "swa_block_size"),
-        in_flight_tokens=_in_flight(named, tokens, settings.pp, capability, rules),
+        in_flight_tokens=_in_flight(named, batch.tokens, settings.pp, rules),
         draft_tokens=_draft_tokens(named),
         prefix_caching=_flag(named, "enable_prefix_caching") if "enable_prefix_caching" in named else None,
         mamba_mode=_mamba_mode(named),
@@ -147,17 +153,23 @@ def read_settings(settings: Settings) -> Asked:
         tail_bytes=_state_bytes(named, "mamba_cache_dtype"),
         capability=capability,
         rules=rules,
+        batch=batch,
     )
 
 
-def _in_flight(named: dict[str, Any], tokens: int, pp: int, capability: int | None, rules: Rules) -> int:
-    """Tokens scheduled and not yet settled: every batch in flight may hold `max_num_batched_tokens` (`VllmConfig.max_in_flight_tokens`).
+def _batch(named: dict[str, Any], tokens: int, tp: int, capability: int | None) -> Batch:
+    """The batch that one step takes at most.
 
     A default is at most `max_num_seqs` sequences of the longest length (`_set_default_max_num_seqs_and_batched_tokens_args`).
     """
     default = 2048 if capability == GB10 else MAX_NUM_BATCHED_TOKENS
-    seqs = _count(named, "max_num_seqs", 1024)
-    batched = _count(named, "max_num_batched_tokens", min(default, seqs * tokens))
+    rows = _count(named, "max_num_seqs", 256 if capability == GB10 else MAX_NUM_SEQS)
+    batched = _count(named, "max_num_batched_tokens", min(default, rows * tokens))
+    return Batch(batched, rows, tp, _flag(named, "enable_expert_parallel"), sorts_vocabulary(named))
+
+
+def _in_flight(named: dict[str, Any], batched: int, pp: int, rules: Rules) -> int:
+    """Tokens scheduled and not yet settled: every batch in flight may hold `max_num_batched_tokens` (`VllmConfig.max_in_flight_tokens`)."""
     overlapped = rules.batches > 1 and _flag(named, "async_scheduling", default=True)
     if rules.batches == 1:
         return batched
