@@ -20,8 +20,9 @@ from fitcheck.catalogue.models import Architecture, Model
 from fitcheck.catalogue.recipes import Recipe
 from fitcheck.errors import FitcheckError
 from fitcheck.fit.engines.base import Ledger
+from fitcheck.fit.layout import Layout
 from fitcheck.fit.memory import batch_defaults
-from fitcheck.fit.placement import Layout, component_bytes, measured_resident, on_device, place_components
+from fitcheck.fit.placement import component_bytes, measured_resident, on_device, place_components
 from fitcheck.sources.config import ConfigModel
 from fitcheck.units import GIB
 
@@ -128,9 +129,8 @@ def ledger_of(row: dict[str, Any], context: int, *, kv_dtype: str | None = None,
     """The whole answer for one request of that length with the row's settings."""
     named = {"block_size": row["block_size"], **settings} if row.get("block_size") else settings
     degrees = {name: row.get(name, 1) for name in ("tp", "pp", "dp", "dcp")}
-    engine = "llama.cpp" if row["engine"] == "ik_llama.cpp" else row["engine"]
     dtype = kv_dtype or row["kv_dtype"]
-    return kv_memory(models()[row["config"]][0], engine=engine, context=context, kv_dtype=dtype, **degrees, **named)
+    return kv_memory(models()[row["config"]][0], engine=row["engine"], context=context, kv_dtype=dtype, **degrees, **named)
 
 
 def predicted(row: dict[str, Any], **settings: Any) -> float:

@@ -34,6 +34,9 @@ def fit(
     engine: str | None = None,
     kv_dtype: str | None = None,
     tp: int | None = None,
+    dp: int = 1,
+    dcp: int | None = None,
+    ep: bool = False,
     usable: str | int | None = None,
     places: dict[ComponentKind, str] | None = None,
     as_of: date | None = None,
@@ -42,8 +45,9 @@ def fit(
     """Whether a model fits a cluster, as `fitcheck fit` answers it.
 
     `model` is a name, a record, or what `read_model` made of a config, whose builds are then derived for the usual formats. `context` is
-    tokens per user, a number or text such as `128k`; `usable` is bytes per device or text such as `102GiB`; `as_of` is today (UTC) unless
-    given. Raises a `fitcheck.errors.FitcheckError` for names and values that make no sense.
+    tokens per user, a number or text such as `128k`; `tp`, `dp`, `dcp` and `ep` are tensor, data, decode-context and expert
+    parallelism, and what they leave of the devices is pipeline parallel; `usable` is bytes per device or text such as `102GiB`; `as_of` is
+    today (UTC) unless given. Raises a `fitcheck.errors.FitcheckError` for names and values that make no sense.
     """
     from fitcheck.fit.ask import fit_case
     from fitcheck.fit.solve import fit as answer
@@ -60,6 +64,9 @@ def fit(
         engine=engine,
         kv_dtype=kv_dtype,
         tp=tp,
+        dp=dp,
+        dcp=dcp,
+        ep=ep,
         usable=usable,
         places=places,
     )

@@ -12,7 +12,7 @@ from fitcheck.catalogue.layers import Attention, Compressed, CompressedWindow, I
 from fitcheck.catalogue.models import Architecture, Model
 from fitcheck.errors import UsageError
 from fitcheck.fit.case import Case
-from fitcheck.fit.placement import choose_layout
+from fitcheck.fit.layout import Degrees, choose_layout
 from fitcheck.fit.search import TIGHT_SHARE, judge, largest
 from fitcheck.fit.solve import fit
 from fitcheck.fit.state import Share, kv_dtype, sequence_state, state_bytes
@@ -118,10 +118,10 @@ def test_the_longest_context_fits_and_one_token_more_does_not(catalogue, model, 
 def test_tensor_parallel_takes_the_largest_size_that_divides_heads_and_devices(catalogue):
     vllm, llamacpp = catalogue.get(Engine, "vllm"), catalogue.get(Engine, "llama.cpp")
     sixty_four = catalogue.get(Model, "glm-5.3-flash").architecture
-    layouts = {count: choose_layout(count, vllm, sixty_four, asked_tp=None, recipe_tp=None) for count in (1, 2, 3, 4, 6)}
+    layouts = {count: choose_layout(count, vllm, sixty_four, Degrees(), Degrees()) for count in (1, 2, 3, 4, 6)}
     assert {count: (layout.tp, layout.pp) for count, layout in layouts.items()} == {1: (1, 1), 2: (2, 1), 3: (1, 3), 4: (4, 1), 6: (2, 3)}
-    assert choose_layout(2, llamacpp, sixty_four, asked_tp=None, recipe_tp=None).pp == 2
-    by_recipe = choose_layout(3, vllm, sixty_four, asked_tp=None, recipe_tp=3)
+    assert choose_layout(2, llamacpp, sixty_four, Degrees(), Degrees()).pp == 2
+    by_recipe = choose_layout(3, vllm, sixty_four, Degrees(), Degrees(tp=3))
     assert (by_recipe.tp, by_recipe.stock) == (3, False)
     with pytest.raises(UsageError, match="does not divide"):
-        choose_layout(4, vllm, sixty_four, asked_tp=3, recipe_tp=None)
+        choose_layout(4, vllm, sixty_four, Degrees(tp=3), Degrees())

@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 from fitcheck.catalogue.models import Model
+from fitcheck.errors import FitcheckError
 from fitcheck.fit.state import Share, kv_dtype, sequence_state
-from fitcheck.sources.config import read_config
+from fitcheck.sources.config import load_config, read_config
+from fitcheck.sources.tensors.record import Part
+from fitcheck.sources.weights import derive_tensors
 
 FILES = sorted((Path(__file__).parent.parent / "data" / "configs").glob("*.json"))
 SIZES = (
@@ -41,3 +44,13 @@ def test_the_catalogue_says_what_the_config_says(catalogue, file, dtype):
     for name in SIZES:
         value = getattr(mine, name)
         assert value is None or value == getattr(theirs, name), name
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_layers_with_routed_experts_are_those_of_the_config(catalogue, file):
+    mine = catalogue.get(Model, file.stem).architecture.expert_layers
+    try:
+        routed = [tensor.layers for tensor in derive_tensors(load_config(file)) if tensor.part is Part.EXPERTS]
+    except FitcheckError:
+        return
+    assert mine == (len({layer for layers in routed for layer in layers}) or None)

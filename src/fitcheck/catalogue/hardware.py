@@ -170,6 +170,8 @@ class Engine(Record):
     by_recipe: tuple[str, ...] = ()
     """Formats that stock builds do not serve: taken as served only on machines where a recipe shows it."""
     split: Literal["tensor", "pipeline"] = "tensor"
+    parallel: tuple[Literal["dp", "attention-dp", "ep", "dcp"], ...] = ()
+    """Kinds of parallelism that it has besides: replicas (whole, or of attention alone), expert, decode-context."""
     ngram_placement: Literal["gpu", "nvme"] = "gpu"
     offloads: dict[str, tuple[Literal["ram", "nvme"], ...]] = Field(default_factory=dict)
     """Components that it can keep outside the device's memory, and where."""

@@ -140,6 +140,8 @@ class Architecture(Cited):
     expert_feed_forward_size: Annotated[int, Field(gt=0)] | None = None
     experts: Annotated[int, Field(gt=0)] | None = None
     experts_per_token: Annotated[int, Field(gt=0)] | None = None
+    expert_layers: Annotated[int, Field(gt=0)] | None = None
+    """Layers that have routed experts, draft layers not among them."""
     groups: tuple[LayerGroup, ...] = Field(min_length=1)
     draft_groups: tuple[LayerGroup, ...] = ()
     """What the model's own draft (MTP) layers keep in addition, where speculative decoding uses them."""

@@ -43,6 +43,9 @@ def fit(  # noqa: PLR0917 - typer's parameters are options, given by name
     engine: Annotated[str | None, typer.Option(metavar="E", help="vllm, sglang, llama.cpp, …; selects recipes and overhead.")] = None,
     kv_dtype: Annotated[str | None, typer.Option(metavar="T", help="Element type of the KV cache: auto, fp8, q8_0, or K/V.")] = None,
     tp: Annotated[int | None, typer.Option("--tp", metavar="N", help="Tensor-parallel size; the rest is pipeline parallel.")] = None,
+    dp: Annotated[int, typer.Option("--dp", metavar="N", help="Replicas that share the users (of attention alone in SGLang).")] = 1,
+    ep: Annotated[bool, typer.Option("--ep", help="Expert parallel: routed experts lie whole on one rank.")] = False,
+    dcp: Annotated[int | None, typer.Option("--dcp", metavar="N", help="Decode-context parallel: ranks that share a context.")] = None,
     usable: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory the engine may take per device: 102GiB.")] = None,
     place: Annotated[
         list[str] | None,
@@ -73,6 +76,9 @@ def fit(  # noqa: PLR0917 - typer's parameters are options, given by name
         engine=engine,
         kv_dtype=kv_dtype,
         tp=tp,
+        dp=dp,
+        dcp=dcp,
+        ep=ep,
         usable=usable,
         places=_places(place or []),
         as_of=day,
@@ -112,7 +118,10 @@ def _places(asked: list[str]) -> "dict[ComponentKind, str]":
         component, equals, place = (part.strip().lower() for part in text.partition("="))
         names = [kind.value for kind in ComponentKind]
         if not equals or component not in names:
-            raise UsageError(f"cannot read --place {text!r}", hint=f"write COMPONENT=gpu|ram|nvme with one of {', '.join(names)}")
+            raise UsageError(
+                f"cannot read --place {text!r}",
+                hint=f"write COMPONENT=gpu|ram|nvme (experts=ram:12 for 12 layers) with one of {', '.join(names)}",
+            )
         places[ComponentKind(component)] = place
     return places
 

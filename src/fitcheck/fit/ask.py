@@ -10,6 +10,7 @@ from fitcheck.catalogue.lookup import find_build, find_checkpoint, find_cluster,
 from fitcheck.catalogue.models import ComponentKind, Model
 from fitcheck.catalogue.recipes import Recipe
 from fitcheck.fit.case import Case
+from fitcheck.fit.layout import Degrees
 from fitcheck.units import parse_bytes, parse_context
 
 
@@ -25,6 +26,9 @@ def fit_case(
     engine: str | None = None,
     kv_dtype: str | None = None,
     tp: int | None = None,
+    dp: int = 1,
+    dcp: int | None = None,
+    ep: bool = False,
     usable: str | int | None = None,
     places: dict[ComponentKind, str] | None = None,
 ) -> Case:
@@ -48,7 +52,7 @@ def fit_case(
         checkpoint_id=find_checkpoint(record, checkpoint).id if checkpoint is not None else named_build.id if named_build else None,
         engine_id=find_engine(catalogue, engine).id if engine is not None else None,
         kv_dtype=kv_dtype,
-        tp=tp,
+        degrees=Degrees(tp, dp, dcp, ep),
         usable_bytes=parse_bytes(usable) if isinstance(usable, str) else usable,
         places=places or {},
     )

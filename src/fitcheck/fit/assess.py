@@ -10,9 +10,10 @@ from fitcheck.catalogue.recipes import Recipe
 from fitcheck.errors import UsageError
 from fitcheck.fit.case import Case, usable_budget
 from fitcheck.fit.evidence import Setting, differences, weigh
-from fitcheck.fit.ledger import Plan, make_plan
-from fitcheck.fit.memory import state_model
-from fitcheck.fit.placement import place_components, refused_place
+from fitcheck.fit.layout import lacking_degree
+from fitcheck.fit.ledger import Plan, make_plan, placed_parts
+from fitcheck.fit.memory import StateModel, state_model
+from fitcheck.fit.placement import refused_place
 from fitcheck.fit.report import Evidence, Verdict
 from fitcheck.fit.search import judge
 from fitcheck.fit.serving import dtype_for, engine_for, layout_for, why_not_served
@@ -69,13 +70,31 @@ def _plan(case: Case, checkpoint: Checkpoint, engine: Engine | None, lead: Recip
     budget = usable_budget(case, engine)
     if budget is None:
         return None, f"{engine.name}'s share of memory is not published (--usable sets it)"
-    refused = refused_place(place_components(checkpoint, engine, case.places), engine)
+    refused = refused_place(placed_parts(case, checkpoint, engine), engine) or _lacking(case, engine)
     if refused is not None:
         return None, refused
     layout, dtype = layout_for(case, engine, lead), dtype_for(case, engine, lead)
     memory = state_model(case.model.architecture, engine, case.device, layout, dtype, lead if lead and lead.count == case.count else None)
+    refused = _not_modelled(case, engine, memory)
+    if refused is not None:
+        return None, refused
+    return make_plan(case, checkpoint, engine, memory, budget), None
+
+
+def _lacking(case: Case, engine: Engine) -> str | None:
+    """What parallelism was asked that the engine lacks; where the engine was asked too, that is an error."""
+    lacking = lacking_degree(engine, case.degrees)
+    if lacking is not None and case.engine_id is not None:
+        raise UsageError(lacking, hint="leave it out, or name another engine (--engine)")
+    return lacking
+
+
+def _not_modelled(case: Case, engine: Engine, memory: StateModel) -> str | None:
+    """Why the caches that were asked for cannot be counted; where the engine was asked too, that is an error."""
     if memory.refused and case.kv_dtype is not None:
         if case.engine_id is not None:
             raise UsageError(f"--kv-dtype {case.kv_dtype}: {memory.because}", hint="leave --kv-dtype or --engine out")
-        return None, f"{engine.name}: {memory.because}"
-    return make_plan(case, checkpoint, engine, memory, budget), None
+        return f"{engine.name}: {memory.because}"
+    if memory.allocate is None and memory.layout.dcp > 1:
+        return f"{engine.name}'s caches under decode-context parallelism are not modelled: {memory.because}"
+    return None

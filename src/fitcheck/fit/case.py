@@ -11,6 +11,7 @@ from fitcheck.catalogue.models import ComponentKind, Model
 from fitcheck.catalogue.provenance import Grade
 from fitcheck.catalogue.recipes import Recipe
 from fitcheck.errors import UsageError
+from fitcheck.fit.layout import Degrees
 from fitcheck.fit.report import CitedSource, ClusterRow
 from fitcheck.fit.sources import cite
 from fitcheck.frozen import frozen
@@ -40,7 +41,7 @@ class Case:
     checkpoint_id: str | None = None
     engine_id: str | None = None
     kv_dtype: str | None = None
-    tp: int | None = None
+    degrees: Degrees = Degrees()
     usable_bytes: int | None = None
     places: dict[ComponentKind, str] = field(default_factory=dict)
 

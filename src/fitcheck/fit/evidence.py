@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
@@ -49,7 +49,7 @@ def differences(recipe: Recipe, case: Case, setting: Setting) -> tuple[str, ...]
         None if recipe.count == case.count else f"{recipe.count} device{'s' if recipe.count > 1 else ''}",
         _checkpoint_difference(recipe, setting),
         f"engine {recipe.engine}" if case.engine_id not in (None, recipe.engine) else None,
-        f"TP{recipe.setup.tp}" if case.tp is not None and recipe.setup.tp not in (None, case.tp) else None,
+        *_degree_differences(recipe, case),
         _kv_difference(recipe, case),
         f"{', '.join(setting.moved)} placed otherwise" if setting.moved else None,
         _context_difference(recipe, case, setting),
@@ -57,6 +57,19 @@ def differences(recipe: Recipe, case: Case, setting: Setting) -> tuple[str, ...]
         _memory_difference(recipe, case, setting),
     ]
     return tuple(difference for difference in found if difference)
+
+
+def _degree_differences(recipe: Recipe, case: Case) -> Iterator[str]:
+    """Degrees of parallelism that were asked and that the recipe states otherwise, or does not state."""
+    asked, setup = case.degrees, recipe.setup
+    if asked.tp is not None and setup.tp not in (None, asked.tp):
+        yield f"TP{setup.tp}"
+    if asked.dp > 1:
+        yield "no data parallelism stated"
+    if asked.dcp is not None and (setup.dcp or 1) != asked.dcp:
+        yield f"DCP{setup.dcp or 1}"
+    if asked.ep and setup.ep is None:
+        yield "no expert parallelism stated"
 
 
 def _build_withdrawn(recipe: Recipe, case: Case) -> str | None:

@@ -6,8 +6,9 @@ from fitcheck.catalogue.hardware import Engine, Overhead
 from fitcheck.catalogue.models import Checkpoint, ComponentKind
 from fitcheck.catalogue.provenance import Grade
 from fitcheck.fit.case import Budget, Case
+from fitcheck.fit.layout import Layout
 from fitcheck.fit.memory import StateModel
-from fitcheck.fit.placement import Layout, Placed, component_bytes, measured_resident, on_device, place_components
+from fitcheck.fit.placement import Placed, component_bytes, measured_resident, on_device, place_components
 from fitcheck.fit.report import CitedSource, DeviceLedger, OffDevice, Term
 from fitcheck.fit.sources import cite
 from fitcheck.fit.state import KvDtype
@@ -84,7 +85,7 @@ class Plan:
 def make_plan(case: Case, checkpoint: Checkpoint, engine: Engine, memory: StateModel, budget: Budget) -> Plan:
     """Settle weights and overhead for one checkpoint. The checkpoint must have components."""
     layout = memory.layout
-    placed = place_components(checkpoint, engine, case.places)
+    placed = placed_parts(case, checkpoint, engine)
     weights = _weight_terms(case, checkpoint, engine, layout, placed)
     overhead = _overhead_term(case, engine)
     return Plan(
@@ -109,14 +110,24 @@ def _weight_terms(case: Case, checkpoint: Checkpoint, engine: Engine, layout: La
         terms = [Term("weights", "weights", seen.value, words, seen.grade, cite(case.model.sources, seen))]
     else:
         terms = []
-    layers = case.model.architecture.layers if case.model.architecture else None
+    architecture = case.model.architecture
+    layers, experts = (architecture.layers, architecture.experts) if architecture else (None, None)
     for part in placed:
         if on_device(part, case.device) and (seen is None or part.added):
-            size, words = component_bytes(part.component, layout, layers)
+            size, words = component_bytes(part.component, layout, layers, experts)
             grade = part.component.grade if case.count == 1 else max(part.component.grade, Grade.DERIVED, key=lambda grade: grade.rank)
-            name = _COMPONENT_NAMES[part.component.kind] + (" (in unified RAM)" if part.place == "ram" else "")
+            name = _named(part) + (" (in unified RAM)" if part.place == "ram" else "")
             terms.append(Term(name, "weights", size, words, grade, cite(case.model.sources, part.component)))
     return tuple(terms)
+
+
+def _named(part: Placed) -> str:
+    return _COMPONENT_NAMES[part.component.kind] + (f", {part.layers}" if part.layers else "")
+
+
+def placed_parts(case: Case, checkpoint: Checkpoint, engine: Engine) -> tuple[Placed, ...]:
+    """Where each part of a build lies under the case."""
+    return place_components(checkpoint, engine, case.places, case.model.architecture, case.model.parameters.total.value)
 
 
 def overhead_of(case: Case, engine: Engine) -> tuple[Overhead, dict[str, tuple[CitedSource, ...]]] | None:
@@ -145,7 +156,7 @@ def _overhead_term(case: Case, engine: Engine) -> Term | None:
 def _off_device(case: Case, engine: Engine, placed: tuple[Placed, ...]) -> tuple[OffDevice, ...]:
     return tuple(
         OffDevice(
-            component=_COMPONENT_NAMES[part.component.kind],
+            component=_named(part),
             place=part.place,
             bytes=part.component.value,
             because="as asked (--place)" if part.moved or part.added else f"{engine.name} looks them up there",

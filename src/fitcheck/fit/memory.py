@@ -11,7 +11,7 @@ from fitcheck.catalogue.models import Architecture
 from fitcheck.catalogue.recipes import Recipe
 from fitcheck.errors import UnknownFact, UnknownId, UsageError
 from fitcheck.fit.engines.base import Allocate, Settings, StateTerm, allocator
-from fitcheck.fit.placement import Layout
+from fitcheck.fit.layout import Layout
 from fitcheck.fit.state import KvDtype, sequence_state
 from fitcheck.units import GIB
 
@@ -40,9 +40,12 @@ class StateModel(NamedTuple):
         """Terms on the fullest device for `users` sequences of `tokens` each; none where the architecture is not known."""
         if self.architecture is None:
             return ()
+        users = self.layout.users(users)
         if self.allocate is not None:
-            asked = Settings(tokens, users, self.dtype, tp=self.layout.tp, pp=self.layout.pp, named=self.named)
-            return self.allocate(self.architecture, asked)
+            layout = self.layout
+            return self.allocate(
+                self.architecture, Settings(tokens, users, self.dtype, tp=layout.tp, pp=layout.pp, dcp=layout.dcp, named=self.named)
+            )
         parts = sequence_state(self.architecture, tokens, self.dtype, self.layout.share)
         times = f" x {users:,} users" if users > 1 else ""
         return tuple(StateTerm(part.name, "state" if part.fixed else "cache", part.bytes * users, part.formula + times) for part in parts)

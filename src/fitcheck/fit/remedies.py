@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fitcheck.catalogue.models import ComponentKind
 from fitcheck.fit.case import Case
+from fitcheck.fit.layout import Degrees
+from fitcheck.fit.offload import with_experts_apart
 from fitcheck.fit.report import CheckpointRow, Remedy, Verdict
+from fitcheck.fit.search import largest, longest_context, most_users
 from fitcheck.units import format_gib
 
 if TYPE_CHECKING:
     from fitcheck.fit.assess import Assessment
+    from fitcheck.fit.ledger import Plan
 
 MAX_DEVICES_TRIED = 32
 _SMALLER_CACHE = {"llama.cpp": "q8_0", "mlx": "q8_0"}
@@ -24,7 +29,7 @@ Judge = Callable[[Case], Verdict]
 def smallest_cluster(case: Case, judge: Judge) -> int | None:
     """The fewest of the device, up to 32, on which the build runs with all else as asked; None where none does."""
     for count in range(1, MAX_DEVICES_TRIED + 1):
-        if judge(replace(case, count=count, named_cluster=None, tp=None)).runs:
+        if judge(replace(case, count=count, named_cluster=None, degrees=Degrees())).runs:
             return count
     return None
 
@@ -45,10 +50,9 @@ def _settings(case: Case, found: Assessment, judge: Judge) -> Iterator[Remedy]:
     if plan is None:
         return
     smaller = _SMALLER_CACHE.get(plan.engine.id, "fp8")
+    yield from _experts_away(case, plan, judge)
     if plan.dtype.k in ("bf16", "f16", "f32") and judge(replace(case, kv_dtype=smaller)).runs:
         yield Remedy(f"a KV cache in {smaller}", f"--kv-dtype {smaller}")
-    from fitcheck.fit.search import longest_context, most_users
-
     context = longest_context(plan, case.users)
     if context:
         yield Remedy(f"a context of {context:,} tokens at most", f"--context {context}")
@@ -60,3 +64,26 @@ def _settings(case: Case, found: Assessment, judge: Judge) -> Iterator[Remedy]:
         more = plan.budget.bytes + reclaimable.value
         if judge(replace(case, usable_bytes=more)).runs:
             yield Remedy(f"{format_gib(reclaimable.value)} more usable: the display's share reclaimed", f"--usable {more}B")
+
+
+def _experts_away(case: Case, plan: Plan, judge: Judge) -> Iterator[Remedy]:
+    """Routed experts in host RAM: of the fewest layers that do, where an engine can divide them so, else all."""
+    kind, engine = ComponentKind.EXPERTS, plan.engine
+    apart = with_experts_apart(plan.checkpoint, case.model.architecture, case.model.parameters.total.value)
+    experts = sum(component.value for component in apart if component.kind is kind)
+    if kind in case.places or not experts or case.device.memory.unified or "ram" not in engine.offloads.get(kind, ()):
+        return
+
+    def runs(place: str) -> bool:
+        return judge(replace(case, places={**case.places, kind: place}, engine_id=engine.id)).runs
+
+    if not runs("ram"):
+        return
+    layers = case.model.architecture.expert_layers if case.model.architecture and engine.split == "pipeline" else None
+    if layers is None:
+        yield Remedy(f"the routed experts in host RAM ({format_gib(experts, 1)}), slower", f"--engine {engine.id} --place experts=ram")
+        return
+    kept = largest(layers - 1, lambda count: runs(f"ram:{layers - count}"))
+    away = layers - kept
+    words = f"the routed experts of {away} of {layers} layers in host RAM ({format_gib(experts * away // layers, 1)}), slower"
+    yield Remedy(words, f"--engine {engine.id} --place experts=ram:{away}")

@@ -7,7 +7,7 @@ from fitcheck.catalogue.models import Checkpoint
 from fitcheck.catalogue.recipes import Recipe
 from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.case import Case
-from fitcheck.fit.placement import Layout, choose_layout
+from fitcheck.fit.layout import Degrees, Layout, choose_layout
 from fitcheck.fit.state import KvDtype, Share, kv_dtype, state_bytes
 
 
@@ -42,8 +42,9 @@ def why_not_served(case: Case, checkpoint: Checkpoint, engine: Engine | None, re
 
 def layout_for(case: Case, engine: Engine, lead: Recipe | None) -> Layout:
     """As asked, else as the best recipe on as many devices runs it, else what the engine does by itself."""
-    recipe_tp = lead.setup.tp if lead is not None and lead.count == case.count and lead.engine == engine.id else None
-    return choose_layout(case.count, engine, case.model.architecture, asked_tp=case.tp, recipe_tp=recipe_tp)
+    theirs = lead.setup if lead is not None and lead.count == case.count and lead.engine == engine.id else None
+    recipe = Degrees(theirs.tp, 1, theirs.dcp, theirs.ep is not None) if theirs is not None else Degrees()
+    return choose_layout(case.count, engine, case.model.architecture, case.degrees, recipe)
 
 
 def dtype_for(case: Case, engine: Engine, lead: Recipe | None) -> KvDtype:

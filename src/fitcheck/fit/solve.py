@@ -10,7 +10,7 @@ from fitcheck.fit.case import TABLE_CONTEXT_TOKENS, Case
 from fitcheck.fit.evidence import known_recipes, measured_speed
 from fitcheck.fit.explain import assumptions, oldest_used, verdict_reason, warnings
 from fitcheck.fit.ledger import Plan
-from fitcheck.fit.placement import PLACES
+from fitcheck.fit.offload import Place, with_experts_apart
 from fitcheck.fit.rank import checkpoint_row, rank_key
 from fitcheck.fit.remedies import remedies, smallest_cluster
 from fitcheck.fit.report import CheckpointRow, ContextRow, Evidence, FitReport, Verdict
@@ -45,10 +45,14 @@ def _asked_checkpoints(case: Case) -> list[Checkpoint]:
 
 
 def _check_places(case: Case) -> None:
-    known = {component.kind for checkpoint in _asked_checkpoints(case) for component in checkpoint.components}
+    model = case.model
+    builds = [with_experts_apart(checkpoint, model.architecture, model.parameters.total.value) for checkpoint in _asked_checkpoints(case)]
+    known = {component.kind for components in builds for component in components}
     for kind, place in case.places.items():
-        if place not in PLACES:
-            raise UsageError(f"--place {kind}={place}: there is no place {place!r}", hint=f"one of {', '.join(PLACES)}")
+        try:
+            Place.read(place)
+        except UsageError as error:
+            raise UsageError(f"--place {kind}={place}: {error.message}", hint=error.hint) from error
         if kind not in known:
             names = ", ".join(sorted(known)) or "none"
             raise UsageError(f"no checkpoint of {case.model.id} has {kind} as a part of its own", hint=f"parts known apart: {names}")

@@ -12,11 +12,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from fitcheck.catalogue.models import Checkpoint, CheckpointEvent, Component, ComponentKind, Model, Parameters
+from fitcheck.catalogue.models import Architecture, Checkpoint, CheckpointEvent, Component, ComponentKind, Model, Parameters
 from fitcheck.catalogue.provenance import CountFigure, DayFigure, Grade, Source
 from fitcheck.errors import FitcheckError
 from fitcheck.sources.config import load_config, read_config
-from fitcheck.sources.weights import DerivedComponent, derive_components, missing_parts, parameters
+from fitcheck.sources.tensors.record import Part
+from fitcheck.sources.weights import DerivedComponent, derive_components, derive_tensors, missing_parts, parameters
 
 _SOURCE = "config"
 FORMATS: tuple[tuple[str, str, str], ...] = (
@@ -44,11 +45,21 @@ def config_record(path: Path, day: date) -> Model:
         license="see the model card",
         released=DayFigure(value=day.isoformat(), source=(_SOURCE,), grade=Grade.ASSUMED, note="the day the config was read"),
         parameters=Parameters(total=CountFigure(value=_count(raw), source=(_SOURCE,), grade=Grade.DERIVED)),
-        architecture=read.architecture.model_copy(update={"source": (_SOURCE,)}) if read.architecture is not None else None,
+        architecture=_architecture(read.architecture, raw) if read.architecture is not None else None,
         checkpoints=builds,
         sources={_SOURCE: Source(url=f"file:{Path(read.path).name}", read=day, title=read.name)},
         note=f"not in the weights: {absent}" if absent else None,
     )
+
+
+def _architecture(read: Architecture, raw: dict[str, Any]) -> Architecture:
+    """The architecture with what the tensors add: in how many layers there are routed experts."""
+    try:
+        routed = [tensor.layers for tensor in derive_tensors(raw) if tensor.part is Part.EXPERTS and tensor.layers]
+    except FitcheckError:
+        routed = []
+    layers = len({layer for layers in routed for layer in layers})
+    return read.model_copy(update={"source": (_SOURCE,), "expert_layers": layers or None})
 
 
 def _slug(name: str) -> str:

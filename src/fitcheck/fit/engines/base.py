@@ -71,6 +71,7 @@ MODULES = {
     "vllm": "vllm",
     "sglang": "sglang",
     "llama.cpp": "llamacpp",
+    "ik-llama.cpp": "ikllamacpp",
     "mlx": "mlx",
     "tensorrt-llm": "tensorrt",
 }
@@ -79,9 +80,10 @@ MODULES = {
 
 def allocator(engine: str) -> Allocate:
     """The engine's `allocate`. Raises `UnknownId` for an engine whose allocator is not modelled."""
-    if engine not in MODULES:
+    module = MODULES.get(engine.lower().replace("_", "-"))
+    if module is None:
         raise UnknownId(f"the allocator of {engine!r} is not modelled", hint=f"modelled: {', '.join(MODULES)}")
-    found: Allocate = import_module(f"fitcheck.fit.engines.{MODULES[engine]}").allocate
+    found: Allocate = import_module(f"fitcheck.fit.engines.{module}").allocate
     return found
 
 

@@ -1,0 +1,57 @@
+import pytest
+
+from fitcheck.catalogue.models import Architecture
+from fitcheck.catalogue.provenance import Grade
+from fitcheck.errors import UnknownFact
+from fitcheck.fit.engines.base import Ledger, Settings, allocator
+from fitcheck.fit.state import kv_dtype
+
+MIB = 1 << 20
+GEMMA_3_27B = (
+    "gemma3",
+    62,
+    [
+        {"kind": "attention", "layers": 10, "kv_heads": 16, "k_dim": 128, "v_dim": 128},
+        {"kind": "sliding", "layers": 52, "kv_heads": 16, "k_dim": 128, "v_dim": 128, "window_tokens": 1024},
+    ],
+)
+QWEN3_235B = ("qwen3_moe", 94, [{"kind": "attention", "layers": 94, "kv_heads": 4, "k_dim": 128, "v_dim": 128}])
+LLAMA_8B = ("llama", 32, [{"kind": "attention", "layers": 32, "kv_heads": 8, "k_dim": 128, "v_dim": 128}])
+DEEPSEEK_R1 = ("deepseek_v3", 61, [{"kind": "latent", "layers": 61, "latent_dim": 512, "rope_dim": 64}])
+QWEN3_NEXT = ("qwen3_next", 2, [{"kind": "recurrent", "layers": 2, "state_elements": 524288, "conv_elements": 24576}])
+
+
+def ask(model, context, *, users=1, dtype="auto", **named):
+    family, layers, groups = model
+    architecture = Architecture(
+        source=("config",), grade=Grade.PUBLISHED, family=family, max_context_tokens=1 << 20, layers=layers, groups=tuple(groups)
+    )
+    return Ledger(allocator("ik_llama.cpp")(architecture, Settings(context, users, kv_dtype(dtype), named=named)))
+
+
+@pytest.mark.parametrize(
+    ("model", "context", "dtype", "printed_mib"),
+    [
+        # "KV self size = ...", https://github.com/ikawrakow/ik_llama.cpp
+        (GEMMA_3_27B, 32768, "f16", 15872.00),  # discussion 334
+        (GEMMA_3_27B, 131072, "f16", 63488.00),  # issue 539
+        (QWEN3_235B, 32768, "q8_0", 3196.00),
+        (QWEN3_235B, 65536, "q8_0/f16", 9212.00),
+        (LLAMA_8B, 1024, "iq4_nl/f16", 82.00),
+        (DEEPSEEK_R1, 32768, "f16", 2196.00),
+        (DEEPSEEK_R1, 65536, "q8_0", 2333.25),
+    ],
+)
+def test_logs_are_reproduced(model, context, dtype, printed_mib):
+    assert abs(ask(model, context, dtype=dtype).bytes / MIB - printed_mib) < 0.01
+
+
+def test_users_share_one_pool():
+    # four users of 8,192 tokens are n_ctx 32,768 in one pool: 15,872 MiB as above
+    assert ask(GEMMA_3_27B, 8192, users=4, dtype="f16").bytes == 15872 * MIB
+
+
+@pytest.mark.parametrize(("model", "settings"), [(QWEN3_NEXT, {}), (DEEPSEEK_R1, {"mla": 0}), (GEMMA_3_27B, {"swa_compress": True})])
+def test_what_was_not_read_is_unknown(model, settings):
+    with pytest.raises(UnknownFact):
+        ask(model, 8192, **settings)
