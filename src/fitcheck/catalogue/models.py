@@ -80,6 +80,8 @@ class Checkpoint(Record):
     pruned: bool = False
     components: tuple[Component, ...] = ()
     resident: tuple[ResidentFigure, ...] = ()
+    kv_dtype: str | None = None
+    """The cache dtype that the build itself asks for (`kv_cache_scheme`, `kv_cache_quant_algo`), taken where none is named."""
     bits_per_weight: NumberFigure | None = None
     divergence: NumberFigure | None = None
     events: tuple[CheckpointEvent, ...] = Field(min_length=1)

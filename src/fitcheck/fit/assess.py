@@ -73,7 +73,7 @@ def _plan(case: Case, checkpoint: Checkpoint, engine: Engine | None, lead: Recip
     refused = refused_place(placed_parts(case, checkpoint, engine), engine) or _lacking(case, engine)
     if refused is not None:
         return None, refused
-    layout, dtype = layout_for(case, engine, lead), dtype_for(case, engine, lead)
+    layout, dtype = layout_for(case, engine, lead), dtype_for(case, engine, lead, checkpoint)
     memory = state_model(case.model.architecture, engine, case.device, layout, dtype, lead if lead and lead.count == case.count else None)
     refused = _not_modelled(case, engine, memory)
     if refused is not None:

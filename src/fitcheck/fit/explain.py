@@ -13,6 +13,7 @@ from fitcheck.fit.case import Case
 from fitcheck.fit.placement import on_device
 from fitcheck.fit.report import Assumption, CheckpointRow, DeviceLedger, Verdict
 from fitcheck.fit.sources import oldest
+from fitcheck.fit.startup import startup_warnings
 from fitcheck.units import format_gib, format_size
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ def _warnings(found: Assessment, case: Case) -> Iterator[str]:
     if not found.plan.layout.stock:
         yield f"{found.plan.layout.label} is not stock: {found.plan.layout.reason}"
     yield from _memory_warnings(found.plan, case)
+    yield from startup_warnings(found.plan, case)
 
 
 def _drafter_warnings(found: Assessment) -> Iterator[str]:

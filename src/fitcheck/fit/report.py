@@ -79,6 +79,18 @@ class DeviceLedger:
 
 
 @frozen
+class Startup:
+    """What must be free on one device when the engine starts, and whether the engine checks that.
+
+    `page_cache_bytes` is what reading the weights leaves cached at most, where that counts as used (unified memory).
+    """
+
+    free_needed_bytes: int
+    checked: bool
+    page_cache_bytes: int
+
+
+@frozen
 class ContextRow:
     """Memory of the fullest device at one context length."""
 
@@ -236,6 +248,7 @@ class FitReport:
     kv_bytes_per_token: int | None
     state_bytes_per_sequence: int | None
     devices: tuple[DeviceLedger, ...]
+    startup: Startup | None
     by_context: tuple[ContextRow, ...]
     checkpoints: tuple[CheckpointRow, ...]
     smallest_cluster: int | None

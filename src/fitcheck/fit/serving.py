@@ -47,8 +47,13 @@ def layout_for(case: Case, engine: Engine, lead: Recipe | None) -> Layout:
     return choose_layout(case.count, engine, case.model.architecture, case.degrees, recipe)
 
 
-def dtype_for(case: Case, engine: Engine, lead: Recipe | None) -> KvDtype:
-    """As asked, else as the best recipe runs it where the architecture has a layout for that, else what the engine takes by itself."""
+_HEEDS_BUILD = ("vllm",)
+"""Engines that take the cache dtype which a build asks for where the dtype is `auto`: vLLM's `resolve_kv_cache_dtype_string`
+(utils/torch_utils.py). SGLang heeds one of the two ways of asking only, and is taken to stay at 16 bits, the safe side."""
+
+
+def dtype_for(case: Case, engine: Engine, lead: Recipe | None, checkpoint: Checkpoint) -> KvDtype:
+    """As asked, else as the best recipe runs it where the architecture has a layout for that, else as the build asks or the engine does."""
     if case.kv_dtype is not None:
         return kv_dtype(case.kv_dtype)
     if lead is not None and lead.count == case.count and lead.engine == engine.id and lead.setup.kv_dtype is not None:
@@ -59,4 +64,5 @@ def dtype_for(case: Case, engine: Engine, lead: Recipe | None) -> KvDtype:
         except (UsageError, UnknownFact):
             return kv_dtype("auto")
         return theirs
-    return kv_dtype("auto")
+    own = checkpoint.kv_dtype if engine.id in _HEEDS_BUILD else None
+    return kv_dtype(own or "auto")

@@ -15,6 +15,7 @@ from fitcheck.fit.rank import checkpoint_row, rank_key
 from fitcheck.fit.remedies import remedies, smallest_cluster
 from fitcheck.fit.report import CheckpointRow, ContextRow, Evidence, FitReport, Verdict
 from fitcheck.fit.search import judge, longest_context, most_users
+from fitcheck.fit.startup import startup_of
 
 _NO_EVIDENCE = Evidence("arithmetic", (), ())
 
@@ -110,6 +111,7 @@ def _report(case: Case, best: Assessment | None, rows: tuple[CheckpointRow, ...]
         kv_bytes_per_token=plan.memory.growth(tokens) if plan else None,
         state_bytes_per_sequence=plan.memory.fixed(tokens) if plan else None,
         devices=(ledger,) if ledger else (),
+        startup=startup_of(plan, case) if plan else None,
         by_context=_by_context(case, plan) if plan else (),
         checkpoints=rows,
         smallest_cluster=smallest,

@@ -35,7 +35,7 @@ def config_record(path: Path, day: date) -> Model:
     """The record of a `config.json`, or of the folder that holds one, as read on a day. Raises `DataError` for a file that is no config."""
     read = read_config(path)
     raw = load_config(Path(read.path))
-    builds = tuple(_builds(raw, day)) if read.architecture is not None else ()
+    builds = tuple(_builds(raw, day, read.forced_kv_dtype)) if read.architecture is not None else ()
     absent = "; ".join([*missing_parts(raw), *read.assumed])
     return Model(
         kind="model",
@@ -73,8 +73,11 @@ def _count(raw: dict[str, Any]) -> int:
         return 0
 
 
-def _builds(raw: dict[str, Any], day: date) -> Iterator[Checkpoint]:
-    """A checkpoint for each format whose layout the config settles; a config that is quantised itself comes first, as it says."""
+def _builds(raw: dict[str, Any], day: date, kv_dtype: str | None) -> Iterator[Checkpoint]:
+    """A checkpoint for each format whose layout the config settles; a config that is quantised itself comes first, as it says.
+
+    The cache dtype that its quantisation asks for is that build's alone.
+    """
     quantised = raw.get("quantization_config") is not None
     for name, form, catalogued in FORMATS:
         if name == "as-configured" and not quantised:
@@ -83,9 +86,9 @@ def _builds(raw: dict[str, Any], day: date) -> Iterator[Checkpoint]:
             parts = derive_components(raw, form)
         except FitcheckError:
             continue
-        yield _checkpoint(
-            name, catalogued or _configured_format(raw), parts, day, native=name == ("as-configured" if quantised else "bf16")
-        )
+        native = name == ("as-configured" if quantised else "bf16")
+        build = _checkpoint(name, catalogued or _configured_format(raw), parts, day, native=native)
+        yield build.model_copy(update={"kv_dtype": kv_dtype}) if name == "as-configured" else build
 
 
 def _configured_format(raw: dict[str, Any]) -> str:
