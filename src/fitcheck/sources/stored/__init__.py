@@ -1,0 +1,1 @@
+"""What weight files hold, to the byte: their headers, which of them make a build, and what each tensor is of."""

@@ -1,0 +1,63 @@
+"""JSON from outside, read strictly, and names from outside, made fit for a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+from fitcheck.errors import DataError
+
+MOST_DIGITS = 19
+"""2^63 has 19 digits: no length, shape or offset of a real file has more."""
+_MOST_NAME = 120
+
+
+def named(path: str) -> str:
+    """A file's or tensor's name for a message: no control characters, and not longer than a line."""
+    text = ascii(path)[1:-1]
+    return text if len(text) <= _MOST_NAME else f"{text[:_MOST_NAME]}..."
+
+
+def strict_json(raw: bytes, file: str, most_commas: int, *, reals: bool = False) -> Any:
+    """The value of a JSON text whose size is already bounded.
+
+    Refuses what JSON readers differ about: a key given twice, at any depth, NaN and Infinity, whole numbers of more than 19 digits, bytes
+    that are not UTF-8, and, unless `reals`, numbers that are not whole. A value costs Python some 50 times its text, so texts with more
+    than `most_commas` parts are refused before anything is built. Raises `DataError` naming the file.
+    """
+    if raw.count(b",") > most_commas or raw.count(b"{") > most_commas or raw.count(b"[") > most_commas:
+        raise DataError(f"{named(file)}: more than {most_commas:,} entries", hint="no published model comes near it: the file is broken")
+    try:
+        text = raw.decode("utf-8")
+        return json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_whole, parse_float=float if reals else _no_real
+        )
+    except RecursionError:
+        raise DataError(f"{named(file)}: nested too deeply") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{named(file)}: not UTF-8") from None
+    except ValueError as error:
+        raise DataError(f"{named(file)}: not readable as JSON: {named(str(error))}", hint="fetch the file again") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+        raise ValueError(f"the key {named(twice)!r} is given twice")
+    return found
+
+
+def _no_constant(word: str) -> Any:
+    raise ValueError(f"{word} is not a number")
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS + 1 or not -(1 << 63) < (number := int(digits)) < 1 << 63:
+        raise ValueError("a whole number of 2^63 or more")
+    return number
+
+
+def _no_real(digits: str) -> Any:
+    raise ValueError(f"the number {digits[:20]} is not whole")
