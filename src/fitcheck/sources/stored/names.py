@@ -1,0 +1,92 @@
+"""What a tensor is of, by its name alone.
+
+One table of expressions in order: the first that matches decides. Names of Hugging Face checkpoints as transformers 5.24.0 and vLLM 0.33.0
+(`model_executor/models/*.py`, `load_weights`) read them, of DeepSeek's own layout (`inference/model.py`), of Mistral's consolidated files,
+of MLX (`switch_mlp`), and of GGUF (`gguf` 0.19.0 `constants.py`, `TENSOR_NAMES`). N-gram tables: `engram.embed` (DeepSeek V4.1; GGUF
+`engram_embd`), `ple_embedding.ngram_embedding` (Qwen3.8; GGUF `per_layer_token_embd`), `ngram_embeddings` (LongCat); the projections around
+them are weights. Gemma's per-layer embeddings (`embed_tokens_per_layer`) are embeddings. Shared experts are weights: all tokens read them.
+Towers for images and sound, and what speaks (`talker`, `code2wav`), count as the vision tower: text alone loads without them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from fitcheck.sources.tensors.record import Part
+
+_TOWERS = (
+    "visual|vision|vision_tower|vision_model|vision_encoder|vision_backbone|vision_adapter|vision_language_adapter|vision_projection|vit|vpm|"
+    "visual_projection|visual_tokenizer|vision_embedder|embed_vision|patch_merger|pre_mm_projector_norm|multi_modal_projector|"
+    "multimodal_projector|mm_projector|img_projector|image_newline|image_start|image_end|view_seperator|resampler|aligner|sam_model|"
+    "audio|audio_tower|audio_model|audio_encoder|audio_projection|audio_projection_layer|embed_audio|apm|speech|speech_encoder|sound_encoder|"
+    "whisper_encoder|talker|code2wav|token2wav|tts|connector|modality_projection|perceiver"
+)
+_DRAFTERS = (
+    r"mtp|mtp_layers?|mtp_block|mtp_head|mtp_module|nextn|nextn_layers|eagle\d?|medusa|medusa_head|draft|draft_model|drafter|dflash|dspark"
+)
+
+TABLE: tuple[tuple[str, Part], ...] = (
+    (r"^(?:v|a|mm|resampler)\.", Part.VISION),
+    (rf"^(?:model\.|thinker\.)*(?:{_TOWERS})(?:\.|$|_\d)", Part.VISION),
+    (r"^(?:mlp\d|projector)\.", Part.VISION),
+    (r"\.vis_(?:attn_qkv|attn_output|gate|down|up)\.|\.vision_expert_", Part.VISION),
+    (rf"(?:^|\.)(?:{_DRAFTERS})\.", Part.DRAFTER),
+    (r"(?:^|\.)engram\.embed\.|\.engram_embd\.|(?:^|[._])ngram_embeddings?(?:\.|$)", Part.NGRAM),
+    (r"shared_experts?_gate|ffn_gate_inp|(?:^|[._])router(?:[._]|$)|e_score_correction_bias|exp_probs_b|expert_bias|tid2eid", Part.ROUTER),
+    (r"(?:mlp|ffn|feed_forward|block_sparse_moe|moe|mixer|moe_block)\.gate\.(?:weight|bias|wg|qweight|scales|qzeros|e_score)", Part.ROUTER),
+    (r"shared_experts?\.|shared_mlp\.|shared_moe|_shexp\.|shared_head_mlp", Part.FFN),
+    (r"(?:^|\.)experts(?:\.|$)|\.switch_mlp\.|block_sparse_moe\.(?:input|output)_linear|_ch?exps\.|_exps\.", Part.EXPERTS),
+    (r"\.ffn_(?:gate|up|down)\.\d+\.", Part.EXPERTS),
+    (r"(?:^|\.)(?:[a-z_]*norm[a-z_0-9]*|ln_\w+|ln\d?|norm\d*)(?:\.(?:weight|bias|scale|0|1))*$|norm\.weight$|_norm\.", Part.NORM),
+    (r"embed_tokens|(?:^|\.)(?:wte|wpe|tok_embeddings|word_embeddings|embed|embeddings?|embed_in|embed_positions)(?:\.|$)", Part.EMBEDDING),
+    (r"^(?:token_embd|position_embd|token_types|per_layer_(?:token_embd|model_proj))\.|per_layer_model_projection", Part.EMBEDDING),
+    (r"(?:^|\.)(?:lm_head|embed_out|hc_head\w*|output_hc_\w+)(?:\.|$)|^(?:model\.)?(?:output|head)\.", Part.HEAD),
+    (r"(?:self_attn|cross_attn|attn|attention|self_attention|linear_attn|delta_net|mamba|ssm|mixer|temporal_block|time_mix|rwkv|conv|shortconv|"
+     r"indexer|compressor)(?:\.|_|\d|$)|\.(?:wq|wk|wv|wo|q_proj|k_proj|v_proj|o_proj)\.", Part.ATTENTION),
+    (r"mlp|ffn|feed_forward|block_sparse_moe|(?:^|\.)moe|residual_mlp|\.(?:gate|up|down)_proj\.|altup|laurel|per_layer|hc_|\.w\d\.|"
+     r"inp_gate|\.proj\.|channel_mix|layer_output_scale|layer_scalar|engram|ple", Part.FFN),
+)  # fmt: skip
+"""Expression, and the part of the tensors it matches."""
+
+_COMPILED = tuple((re.compile(expression), part) for expression, part in TABLE)
+_LAYER = re.compile(r"(?:^|\.)(?:layers|h|blk)\.(\d{1,5})\.")
+_DRAFT_MARK = re.compile(r"(?:^|\.)(?:layers|blk)\.(\d{1,5})\.(?:nextn\.|eh_proj|enorm|hnorm|shared_head|e_proj|h_proj)")
+
+
+def draft_layers(names: Iterable[str]) -> frozenset[int]:
+    """Layers that only draft layers are made as: with projections of the token and the hidden state (`eh_proj`, `enorm`, `shared_head`)."""
+    return frozenset(int(found[1]) for name in names if (found := _DRAFT_MARK.search(name)))
+
+
+def part_of(name: str, layers: int | None = None, drafts: frozenset[int] = frozenset(), architecture: str = "") -> Part | None:
+    """The part that a tensor is of, or None where its name says nothing.
+
+    `layers` is how many the decoder has: layers from that number on are draft layers, as are `drafts`. `architecture` is GGUF's, for the
+    one name that two of them share.
+    """
+    if name.startswith("per_layer_token_embd.") and architecture.startswith("qwen"):
+        return Part.NGRAM
+    if name.startswith("rope_f"):
+        return Part.ATTENTION
+    plain = _NUMBERS.sub("0", name)
+    early = _matched(plain, early=True)
+    if early is not None:
+        return early
+    found = _LAYER.search(name)
+    if found and (int(found[1]) in drafts or (layers is not None and int(found[1]) >= layers)):
+        return Part.DRAFTER
+    return _matched(plain, early=False)
+
+
+@lru_cache(maxsize=8192)
+def _matched(plain: str, *, early: bool) -> Part | None:
+    """The first entry for a name whose numbers are all 0: the experts and layers of a model have some hundred such names."""
+    table = _COMPILED[:_BEFORE_LAYERS] if early else _COMPILED[_BEFORE_LAYERS:]
+    return next((part for expression, part in table if expression.search(plain)), None)
+
+
+_NUMBERS = re.compile(r"\d+")
+_BEFORE_LAYERS = 5
+"""The first entries of the table, of towers and drafters, decide before the layer's number does."""
