@@ -25,6 +25,7 @@ class Listed:
 
     def read(self, path, most_bytes):
         self.reads.append(path)
+        assert len(self.texts[path]) <= most_bytes
         return self.texts[path]
 
     def spans(self, wanted):

@@ -21,7 +21,7 @@ _TOWERS = (
     "visual_projection|visual_tokenizer|vision_embedder|embed_vision|patch_merger|pre_mm_projector_norm|multi_modal_projector|"
     "multimodal_projector|mm_projector|img_projector|image_newline|image_start|image_end|view_seperator|resampler|aligner|sam_model|"
     "audio|audio_tower|audio_model|audio_encoder|audio_projection|audio_projection_layer|embed_audio|apm|speech|speech_encoder|sound_encoder|"
-    "whisper_encoder|talker|code2wav|token2wav|tts|connector|modality_projection|perceiver"
+    r"whisper_encoder|talker|code\dwav|token\dwav|tts|connector|modality_projection|perceiver"
 )
 _DRAFTERS = (
     r"mtp|mtp_layers?|mtp_block|mtp_head|mtp_module|nextn|nextn_layers|eagle\d?|medusa|medusa_head|draft|draft_model|drafter|dflash|dspark"
@@ -34,21 +34,23 @@ TABLE: tuple[tuple[str, Part], ...] = (
     (r"\.vis_(?:attn_qkv|attn_output|gate|down|up)\.|\.vision_expert_", Part.VISION),
     (rf"(?:^|\.)(?:{_DRAFTERS})\.", Part.DRAFTER),
     (r"(?:^|\.)engram\.embed\.|\.engram_embd\.|(?:^|[._])ngram_embeddings?(?:\.|$)", Part.NGRAM),
-    (r"shared_experts?_gate|ffn_gate_inp|(?:^|[._])router(?:[._]|$)|e_score_correction_bias|exp_probs_b|expert_bias|tid2eid", Part.ROUTER),
-    (r"(?:mlp|ffn|feed_forward|block_sparse_moe|moe|mixer|moe_block)\.gate\.(?:weight|bias|wg|qweight|scales|qzeros|e_score)", Part.ROUTER),
+    (r"shared_experts?_gate|ffn_gate_inp|(?:^|[._])router(?:[._]|$)|e_score_correction_bias|exp_probs_b|expert_bias|tid\deid", Part.ROUTER),
+    (r"(?:mlp|ffn|feed_forward|block_sparse_moe|moe|mixer|moe_block)\.gate\.(?:weight|bias|scale|wg|q\w+|e_score)", Part.ROUTER),
     (r"shared_experts?\.|shared_mlp\.|shared_moe|_shexp\.|shared_head_mlp", Part.FFN),
     (r"(?:^|\.)experts(?:\.|$)|\.switch_mlp\.|block_sparse_moe\.(?:input|output)_linear|_ch?exps\.|_exps\.", Part.EXPERTS),
     (r"\.ffn_(?:gate|up|down)\.\d+\.", Part.EXPERTS),
-    (r"(?:^|\.)(?:[a-z_]*norm[a-z_0-9]*|ln_\w+|ln\d?|norm\d*)(?:\.(?:weight|bias|scale|0|1))*$|norm\.weight$|_norm\.", Part.NORM),
+    (r"(?:^|\.)(?:[a-z_]*norm[a-z_0-9]*|ln_\w+|ln\d?|norm\d*)(?:\.(?:weight|bias|scale|0|1))*$", Part.NORM),
+    (r"norm\.weight$|_norm\.|res_score|layer_output_scale", Part.NORM),
     (r"embed_tokens|(?:^|\.)(?:wte|wpe|tok_embeddings|word_embeddings|embed|embeddings?|embed_in|embed_positions)(?:\.|$)", Part.EMBEDDING),
     (r"^(?:token_embd|position_embd|token_types|per_layer_(?:token_embd|model_proj))\.|per_layer_model_projection", Part.EMBEDDING),
     (r"(?:^|\.)(?:lm_head|embed_out|hc_head\w*|output_hc_\w+)(?:\.|$)|^(?:model\.)?(?:output|head)\.", Part.HEAD),
+    (r"hc_(?:attn|ffn)|latent_proj", Part.FFN),
     (r"(?:self_attn|cross_attn|attn|attention|self_attention|linear_attn|delta_net|mamba|ssm|mixer|temporal_block|time_mix|rwkv|conv|shortconv|"
      r"indexer|compressor)(?:\.|_|\d|$)|\.(?:wq|wk|wv|wo|q_proj|k_proj|v_proj|o_proj)\.", Part.ATTENTION),
     (r"mlp|ffn|feed_forward|block_sparse_moe|(?:^|\.)moe|residual_mlp|\.(?:gate|up|down)_proj\.|altup|laurel|per_layer|hc_|\.w\d\.|"
-     r"inp_gate|\.proj\.|channel_mix|layer_output_scale|layer_scalar|engram|ple", Part.FFN),
+     r"inp_gate|\.proj\.|channel_mix|layer_scalar|engram|ple", Part.FFN),
 )  # fmt: skip
-"""Expression, and the part of the tensors it matches."""
+"""Expression, and the part of the tensors it matches. Names are matched with every number in them as 0, so a digit is `\\d` here."""
 
 _COMPILED = tuple((re.compile(expression), part) for expression, part in TABLE)
 _LAYER = re.compile(r"(?:^|\.)(?:layers|h|blk)\.(\d{1,5})\.")

@@ -28,8 +28,10 @@ from fitcheck.sources.tensors.record import Part
 from fitcheck.sources.weights import derive_components, missing_parts, parameters
 
 _MOST_CONFIG_BYTES = 16 * 1024 * 1024
-_MOST_OVERHEAD_BYTES = 64 * 1024 * 1024
-"""Of a file's header, for a listing to be worth comparing with the config."""
+_LEAST_OVERHEAD_BYTES = 64 * 1024
+_OVERHEAD_SHARE = 100
+"""What headers may take beside the tensors, for an index to be worth asking for: 64 KiB a file and one part in a hundred. They take some
+120 bytes for each tensor, one part in 60,000 of DeepSeek V3."""
 
 
 @frozen
@@ -92,7 +94,9 @@ def settled_by_config(store: Store, build: Build, config: dict[str, Any]) -> Con
         derived = derive_components(config, "native")
         total = sum(part.bytes for part in derived)
         over = build.bytes - total
-        if any(part.grade is not Grade.DERIVED for part in derived) or not 0 < over <= _MOST_OVERHEAD_BYTES * len(build.files):
+        if any(
+            part.grade is not Grade.DERIVED for part in derived
+        ) or not 0 < over <= total // _OVERHEAD_SHARE + _LEAST_OVERHEAD_BYTES * len(build.files):
             return None
         counted = parameters(config, drafter=True)
     except FitcheckError:

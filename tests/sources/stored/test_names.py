@@ -1,0 +1,51 @@
+"""Parts by name: against the tensors that each family is derived to have, and names of published checkpoints."""
+
+import pytest
+
+from fitcheck.sources.stored.names import draft_layers, part_of
+from fitcheck.sources.tensors.record import Part
+from fitcheck.sources.weights import derive_tensors
+from tests.golden import rows
+from tests.sources.test_config import expanded
+
+CONFIGS = [row for row in rows("weights.yaml") if "unknown" not in row]
+SCALES_OF_EXPERTS = ("ffn_down_exps.scale", "experts.0.down_proj.scale")
+"""Gemma 4's scale of each expert, which the derivation counts to the router: in files of other models the name is of packed experts."""
+
+
+@pytest.mark.parametrize("row", CONFIGS, ids=lambda row: row["name"])
+def test_names_tell_what_the_derivation_says(row):
+    for tensor in derive_tensors(expanded(row["config"])):
+        if tensor.part is Part.DRAFTER:
+            continue
+        layer = tensor.layers is not None
+        names = [f"blk.7.{tensor.name}{tensor.suffix}" if layer else f"{tensor.name}{tensor.suffix}"]
+        if tensor.module:
+            names.append(f"model.layers.7.{tensor.module}{tensor.suffix}" if layer else f"model.{tensor.module}{tensor.suffix}")
+        for name in names:
+            if not name.endswith(SCALES_OF_EXPERTS):
+                assert part_of(name) is tensor.part, name
+                assert not layer or part_of(name, layers=7) is Part.DRAFTER
+
+
+@pytest.mark.parametrize(("part", "name"), [(row["part"], name) for row in rows("tensor_names.yaml") for name in row["names"]])
+def test_published_names(part, name):
+    assert part_of(name) is Part(part)
+
+
+def test_a_name_that_says_nothing_is_of_no_part():
+    assert part_of("fc.weight") is None
+    assert part_of("") is None
+    assert part_of("\x1b" * 4096) is None
+
+
+def test_layers_that_only_draft_layers_are_made_as():
+    names = [
+        "model.layers.61.eh_proj.weight",
+        "model.layers.61.enorm.weight",
+        "model.layers.3.mlp.gate.weight",
+        "blk.92.nextn.hnorm.weight",
+    ]
+    assert draft_layers(names) == {61, 92}
+    assert part_of("model.layers.61.mlp.experts.0.up_proj.weight", None, draft_layers(names)) is Part.DRAFTER
+    assert part_of("model.layers.61.mlp.experts.0.up_proj.weight", 62) is Part.EXPERTS
