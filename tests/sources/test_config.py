@@ -186,3 +186,9 @@ def test_a_size_that_is_none_makes_the_model_unknown(read, field, value):
     assert model.architecture is None
     assert field in model.unknown[0] or "head_dim" in model.unknown[0]
     assert "\x1b" not in model.unknown[0]
+
+
+def test_a_config_without_layers_is_unknown(read):
+    model = read({"model_type": "nemotron_h", "hidden_size": 64, "num_attention_heads": 4, "head_dim": 16, "num_key_value_heads": 2,
+                  "mamba_num_heads": 8, "mamba_head_dim": 16, "ssm_state_size": 16, "n_groups": 2, "conv_kernel": 4, "layers_block_type": []})  # fmt: skip
+    assert model.unknown == ("the config has no layers",)

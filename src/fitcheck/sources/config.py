@@ -124,6 +124,8 @@ def _architecture(family: str | None, model_type: Any, fields: Fields) -> Archit
     if fields.has("per_layer_config"):
         raise Unsettled("per_layer_config gives layers fields of their own, which are not read")
     found = FAMILIES[family](fields)
+    if not found.layers or not found.groups:
+        raise Unsettled("the config has no layers")
     context = fields.maybe(*CONTEXT, most=MOST_TOKENS)
     if context is None:
         fields.assumed.append(f"the config names no longest context; {NO_LIMIT_TOKENS:,} tokens are taken")

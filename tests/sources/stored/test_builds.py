@@ -97,6 +97,12 @@ def test_several_precisions_are_several_builds():
     }
 
 
+def test_a_merged_copy_beside_the_shards_is_a_build_of_its_own():
+    texts = {"model.safetensors.index.json": index(*shards(2))}
+    assert builds(*shards(2), "model.safetensors", texts=texts) == {"model": shards(2), "model-of-1": ["model.safetensors"]}
+    assert list(builds("x.safetensors", "x.gguf")) == ["x", "x#2"]
+
+
 def test_single_files_without_an_index_are_taken_together():
     (build,) = find_builds(Listed("layer0.safetensors", "layer1.safetensors")).builds
     assert len(build.files) == 2

@@ -32,7 +32,7 @@ def test_links_of_the_hub_cache_are_files(cache):
     ]
     assert store.read("config.json", 100) == b"{}"
     assert store.spans([Span("model.safetensors", 2, 3), Span("fp8/model.safetensors", 3, 100)]) == (b"345", b"4")
-    assert (store.label, store.url) == ("abc", "file:abc")
+    assert (store.label, store.url) == ("org/name@abc", "file:name@abc")
 
 
 @pytest.mark.parametrize(

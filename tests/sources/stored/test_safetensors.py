@@ -109,6 +109,8 @@ HOSTILE = {
     "a key missing": (with_header({"x": {"dtype": "F32", "shape": [1]}}, bytes(4)), "not a dtype, a shape and data_offsets"),
     "metadata of numbers": (with_header({"__metadata__": {"x": 1}}), "not a table of texts"),
     "a name of 5,000": (with_header({"x" * 5000: entry()}, bytes(4)), "a name of 5,000 characters"),
+    "half a character": (with_header(b'{"\\ud800":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', bytes(4)), "name is not text"),
+    "minus nothing": (with_header(b'{"x":{"dtype":"F32","shape":[1],"data_offsets":[-0,4]}}', bytes(4)), "-0 is not a whole number"),
     "many dimensions": (with_header({"x": entry(shape=[1] * 65)}, bytes(4)), "not a list of whole numbers"),
     "a control character": (with_header({"\x1b]0;x\x07": entry("F5")}, bytes(4)), r"\\x1b\]0;x\\x07 of the dtype"),
 }

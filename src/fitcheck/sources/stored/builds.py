@@ -2,7 +2,7 @@
 
 Rules, in order:
 
-1. Folders that are not language models are left out: those of a diffusion pipeline (`model_index.json`), `onnx`, training state.
+1. What is not a language model is left out: diffusion pipelines (`model_index.json`), folders such as `onnx`, training state.
 2. `*.gguf`: a file, or a series `-00001-of-0000N`, is a build. `mmproj` files are the vision tower of each; `imatrix` files are
    not models.
 3. `*.safetensors`: an index's files are a build. Without one, a series, or all single files of a precision together, as engines load them.
@@ -16,8 +16,9 @@ Rules, in order:
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Literal
 
 from fitcheck.errors import DataError
@@ -88,10 +89,21 @@ def find_builds(store: Store) -> Listing:
         raise DataError(
             f"{named(store.label)} has no weights that are read", hint="; ".join(notes) or "safetensors or GGUF files are needed"
         )
+    builds = _unique(builds)
     whole = [build for build in builds if build.problem is None]
     if not whole:
         raise DataError(f"{named(store.label)}: {builds[0].problem}", hint="fetch the missing files")
     return Listing((*whole, *(build for build in builds if build.problem)), tuple(notes))
+
+
+def _unique(builds: list[Build]) -> list[Build]:
+    """The builds, with a number behind an id that another has too."""
+    seen: Counter[str] = Counter()
+    found = []
+    for build in builds:
+        seen[build.id] += 1
+        found.append(build if seen[build.id] == 1 else replace(build, id=f"{build.id}#{seen[build.id]}"))
+    return found
 
 
 def _models_only(files: tuple[StoredFile, ...]) -> tuple[list[StoredFile], list[str]]:
@@ -99,11 +111,11 @@ def _models_only(files: tuple[StoredFile, ...]) -> tuple[list[StoredFile], list[
     notes, kept = [], []
     pipeline = any(file.path == "model_index.json" for file in files)
     if pipeline:
-        notes.append("a diffusion pipeline (model_index.json): the folders of its parts are not language models")
+        notes.append("a diffusion pipeline (model_index.json), which is not a language model")
     for file in files:
         folder, _, name = file.path.rpartition("/")
         parts = folder.lower().split("/")
-        if any(part in _NOT_MODELS or part.startswith("checkpoint-") for part in parts) or (pipeline and folder):
+        if any(part in _NOT_MODELS or part.startswith("checkpoint-") for part in parts) or pipeline:
             continue
         if name in ("adapter_model.safetensors", "adapter_model.bin"):
             notes.append(f"{named(file.path)} is an adapter (LoRA), which is added to a model and is not one")
@@ -164,10 +176,7 @@ def _safetensors_builds(store: Store, files: list[StoredFile], notes: list[str])
 
 
 def _with_drafters(build: Build, apart: tuple[StoredFile, ...]) -> Build:
-    own = set(build.files)
-    return Build(
-        build.id, build.kind, build.files, build.towers, tuple(f for f in apart if f not in own), build.index, build.notes, build.problem
-    )
+    return replace(build, drafters=tuple(file for file in apart if file not in build.files))
 
 
 def _folder_builds(

@@ -36,7 +36,7 @@ class FolderStore:
     @property
     def url(self) -> str:
         """`file:` and the folder's or file's own name: where it lies on this machine is nobody's business."""
-        return f"file:{self.label}"
+        return f"file:{self.label.rpartition('/')[2]}"
 
     def files(self) -> tuple[StoredFile, ...]:
         """Every file by path. Raises `DataError` for a folder that cannot be listed or has more entries than any model."""
@@ -81,7 +81,7 @@ def local_store(path: Path) -> FolderStore:
     """
     try:
         if path.is_dir():
-            return FolderStore(path, path.resolve().name or "folder")
+            return FolderStore(path, _label(path.resolve()))
         if path.is_file():
             return FolderStore(path.parent, path.name, _beside(path))
     except (OSError, ValueError):
@@ -89,6 +89,14 @@ def local_store(path: Path) -> FolderStore:
     raise DataError(
         f"{named(str(path))}: there is no such file or folder", hint="a folder with a model's files, or a .gguf or .safetensors file"
     )
+
+
+def _label(folder: Path) -> str:
+    """The folder's name, or what a snapshot in the Hugging Face cache is one of: `org/name@revision`."""
+    cached = folder.parent.parent.name
+    if folder.parent.name == "snapshots" and cached.startswith("models--"):
+        return f"{cached.removeprefix('models--').replace('--', '/', 1)}@{folder.name}"
+    return folder.name or "folder"
 
 
 def _beside(path: Path) -> frozenset[str]:

@@ -102,7 +102,8 @@ def quantisation(config: dict[str, Any] | None) -> dict[str, Any] | None:
         for name in ("quantization_config", "compression_config"):
             found = holder.get(name)
             if isinstance(found, dict) and found:
-                return found
+                plain = "quant_method" not in found and "quant_algo" not in found and "bits" in found
+                return {**found, "quant_method": "mlx"} if plain and "quantization" in holder else found
     found = (config or {}).get("quantization")
     return {**found, "quant_method": "mlx"} if isinstance(found, dict) and "bits" in found else None
 
@@ -115,8 +116,8 @@ def hints_of(config: dict[str, Any] | None) -> Hints:
     bits, group = quantised.get("bits", quantised.get("w_bit")), quantised.get("group_size", quantised.get("q_group_size"))
     weights = _group_weights(quantised)
     if bits is None and weights:
-        widths = {spec.get("num_bits") for spec in weights}
-        groups = {spec.get("group_size") for spec in weights}
+        widths = {_small(spec.get("num_bits")) for spec in weights}
+        groups = {_small(spec.get("group_size"), 1 << 16) for spec in weights}
         bits = widths.pop() if len(widths) == 1 else None
         group = groups.pop() if len(groups) == 1 else None
     modules = quantised if quantised.get("quant_method") == "mlx" else None

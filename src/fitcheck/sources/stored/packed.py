@@ -53,7 +53,9 @@ def stored_as(tensor: StoredTensor, beside: dict[str, StoredTensor], hints: Hint
         return rule(tensor, stem, beside, hints)
     elements = prod(tensor.shape)
     if dtype in _FP8:
-        return Stored("mxfp8" if _group(tensor, _first(beside, name, stem, "weight_scale", "weight_scale_inv")) == 32 else "fp8", elements)
+        scale = _first(beside, name, stem, "weight_scale", "weight_scale_inv", "scale")
+        shared = scale is not None and scale.dtype in ("U8", "F8_E8M0") and _group(tensor, scale) == 32
+        return Stored("mxfp8" if shared else "fp8", elements)
     if dtype in ("U8", "I8", "U32", "I32"):
         return _integers(tensor, stem, beside, hints)
     if dtype == "F4":

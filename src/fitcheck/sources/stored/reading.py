@@ -28,6 +28,10 @@ from fitcheck.sources.tensors.record import Part
 from fitcheck.sources.weights import derive_components, missing_parts, parameters
 
 _MOST_CONFIG_BYTES = 16 * 1024 * 1024
+MOST_FILES = 10_000
+MOST_HEADER_BYTES = 256 * 1024 * 1024
+MOST_TENSORS = 1 << 20
+"""Of all files read together. Kimi K3 has 497,220 tensors in 96 files, and headers of some 65 MB."""
 _LEAST_OVERHEAD_BYTES = 64 * 1024
 _OVERHEAD_SHARE = 100
 """What headers may take beside the tensors, for an index to be worth asking for: 64 KiB a file and one part in a hundred. They take some
@@ -120,15 +124,24 @@ def _own(build: Build, ending: str) -> tuple[StoredFile, ...]:
 
 
 def _safetensors_headers(store: Store, files: list[StoredFile]) -> dict[str, SafetensorsHeader]:
-    """The headers of all files in two rounds."""
+    """The headers of all files in two rounds. Raises `DataError` where they are more together than any model's."""
     wanted = list(dict.fromkeys(files))
+    if len(wanted) > MOST_FILES:
+        raise DataError(f"{named(store.label)} has {len(wanted):,} weight files, and {MOST_FILES:,} is the most that is read")
     if not wanted:
         return {}
     starts = store.spans([Span(file.path, 0, LENGTH_BYTES) for file in wanted])
     lengths = [header_length(raw, file.path, file.bytes) for raw, file in zip(starts, wanted, strict=True)]
+    if sum(lengths) > MOST_HEADER_BYTES:
+        raise DataError(f"{named(store.label)}: headers of {sum(lengths):,} bytes, and {MOST_HEADER_BYTES:,} is the most that is read")
     texts = store.spans([Span(file.path, LENGTH_BYTES, length) for file, length in zip(wanted, lengths, strict=True)])
-    found = zip(wanted, lengths, texts, strict=True)
-    return {file.path: parse_header(raw, file.path, length, file.bytes) for file, length, raw in found}
+    found, tensors = {}, 0
+    for file, length, raw in zip(wanted, lengths, texts, strict=True):
+        found[file.path] = header = parse_header(raw, file.path, length, file.bytes)
+        tensors += len(header.tensors)
+        if tensors > MOST_TENSORS:
+            raise DataError(f"{named(store.label)} has more than {MOST_TENSORS:,} tensors, and that is the most that is read")
+    return found
 
 
 def _gguf_headers(store: Store, files: list[StoredFile]) -> dict[str, GgufHeader]:

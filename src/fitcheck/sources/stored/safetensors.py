@@ -72,6 +72,8 @@ def parse_header(raw: bytes, file: str, length: int, file_bytes: int | None) -> 
     metadata = _metadata(found.pop("__metadata__", None), file)
     if len(found) > MOST_TENSORS:
         _refuse(file, f"declares {len(found):,} tensors, and {MOST_TENSORS:,} is the most that is read")
+    if any("\ud800" <= character <= "\udfff" for name in found if not name.isascii() for character in name):
+        _refuse(file, "has a tensor whose name is not text")
     placed = sorted(_placed(name, entry, file) for name, entry in found.items())
     end = 0
     for start, stop, tensor in placed:

@@ -54,6 +54,8 @@ def _no_constant(word: str) -> Any:
 
 
 def _whole(digits: str) -> int:
+    if digits == "-0":
+        raise ValueError("-0 is not a whole number")
     if len(digits) > MOST_DIGITS + 1 or not -(1 << 63) < (number := int(digits)) < 1 << 63:
         raise ValueError("a whole number of 2^63 or more")
     return number
