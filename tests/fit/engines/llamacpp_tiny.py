@@ -85,14 +85,20 @@ class Tiny(NamedTuple):
         )
 
     def write(self, path: Any) -> None:
-        """The file: metadata alone, since the engine makes the tensors that it asks for."""
-        writer = gguf.GGUFWriter(None, self.arch)
-        for key, value in {**COMMON, **self.own}.items():
-            writer.add_key_value(f"{self.arch}.{key}", value, *kind(value))
-        writer.add_tokenizer_model("none")
-        writer.write_header_to_file(path)
-        writer.write_kv_data_to_file()
-        writer.close()
+        """The file."""
+        write(path, self.arch, {**COMMON, **self.own})
+
+
+def write(path: Any, arch: str, keys: dict[str, Any]) -> None:
+    """A file of metadata alone, since the engine makes its own tensors. Keys get the architecture's prefix, but for two sorts."""
+    writer = gguf.GGUFWriter(None, arch)
+    for key, value in keys.items():
+        name = key if key.startswith(("xielu.", "tokenizer.")) else f"{arch}.{key}"
+        writer.add_key_value(name, value, *kind(value))
+    writer.add_tokenizer_model("none")
+    writer.write_header_to_file(path)
+    writer.write_kv_data_to_file()
+    writer.close()
 
 
 def kind(value: Any) -> tuple[Any, ...]:

@@ -163,7 +163,7 @@ _ARCHITECTURES: tuple[tuple[str, Rules, str], ...] = (
     ("granitehybrid", HYBRID._replace(context_tokens=2**20), "granitemoehybrid"),
     ("granitehybrid", HYBRID, "bamba"),
     ("nemotron_h", SNAPSHOTS._replace(context_tokens=2**20), "nemotron_h"),
-    ("lfm2", SNAPSHOTS, "lfm2"),
+    ("lfm2", SNAPSHOTS._replace(windows=True), "lfm2"),
     ("lfm2moe", SNAPSHOTS, "lfm2_moe"),
     ("minimax-01", HYBRID, "minimax minimax_m1 minimax_text_01"),
     ("qwen3next", HYBRID, "qwen3_next"),

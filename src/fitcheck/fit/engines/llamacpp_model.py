@@ -57,10 +57,12 @@ def _width_per_head(architecture: Architecture) -> int:
 def _refuse(architecture: Architecture, model: LlamaModel) -> None:
     """What `llama_init_from_model` refuses.
 
-    K and V types that differ where V is a view of K; quantised values without flash attention; with it, blocks that do not divide a head.
+    K and V types that differ where V is a view of K (which it is not in a file from before latents were kept); quantised values without
+    flash attention; with it, blocks that do not divide a head.
     """
     run, rules = model.run, model.rules
-    if rules.latent and run.type_k != run.type_v:
+    keys_only = rules.latent and not any(isinstance(group, Attention) for group in model.groups)
+    if keys_only and run.type_k != run.type_v:
         raise UsageError(f"llama.cpp refuses K {run.type_k} with V {run.type_v} for {rules.arch}", hint="the same type_k and type_v")
     if BLOCKS[run.type_v][0] > 1 and not run.fa:
         raise UsageError(f"llama.cpp refuses a {run.type_v} V cache without flash attention", hint="fa auto or on")

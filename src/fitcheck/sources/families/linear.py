@@ -145,10 +145,11 @@ def lfm(fields: Fields) -> Layers:
     convolutions, kernel = kinds.count(LINEAR), fields.count("conv_L_cache", most=256)
     shapes = [(kind, heads) for kind in kinds if kind != LINEAR]
     groups = by_shape(shapes, fields.maybe("sliding_window", most=MOST_TOKENS))
-    return Layers(layers, (*groups, *_short_convolutions(convolutions, fields.count("conv_dim", "hidden_size"), kernel)))
+    return Layers(layers, (*groups, *short_convolutions(convolutions, fields.count("conv_dim", "hidden_size"), kernel)))
 
 
-def _short_convolutions(layers: int, width: int, kernel: int) -> tuple[LayerGroup, ...]:
+def short_convolutions(layers: int, width: int, kernel: int) -> tuple[LayerGroup, ...]:
+    """The last `kernel` - 1 steps of a convolution of that width, or nothing for no layers."""
     if not layers:
         return ()
     tail = width * (kernel - 1)
