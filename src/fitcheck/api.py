@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fitcheck.fit.engines.base import Ledger
     from fitcheck.fit.report import FitReport
     from fitcheck.sources.config import ConfigModel
+    from fitcheck.sources.gguf_model import GgufModel
 
 
 def load_catalogue(*overlays: str | Path) -> Catalogue:
@@ -149,7 +150,7 @@ def read_model(path_or_id: str | Path) -> Model | ConfigModel:
 
 
 def kv_memory(
-    model: Model | ConfigModel,
+    model: Model | ConfigModel | GgufModel,
     *,
     engine: str,
     context: int,
@@ -164,7 +165,8 @@ def kv_memory(
     """Cache and state that an engine allocates on the fullest device for `users` sequences of `context` tokens; weights are not in it.
 
     `kv_dtype` is one name or `K/V`. Settings with the engine's own names win over `context` and `users`. Raises `UnknownFact` for what the
-    architecture does not settle, `UsageError` for settings that make no sense, `UnknownId` for an engine that is not modelled.
+    architecture does not settle and for what a GGUF file lost that an engine other than llama.cpp needs, `UsageError` for settings that
+    make no sense, `UnknownId` for an engine that is not modelled.
     """
     from fitcheck.errors import UnknownFact, UsageError
     from fitcheck.fit.engines.base import Ledger as Terms
@@ -174,6 +176,9 @@ def kv_memory(
     if model.architecture is None:
         reasons = "; ".join(getattr(model, "unknown", ())) or "the architecture is not published"
         raise UnknownFact(f"{model.name}: {reasons}")
+    lost = getattr(model, "lost", ())
+    if lost and engine != "llama.cpp":
+        raise UnknownFact(f"{model.name}: its GGUF file does not say {lost[0]}", hint="the model's config.json, or its hub id")
     for name, value in {"context": context, "users": users, "tp": tp, "pp": pp, "dp": dp, "dcp": dcp}.items():
         if value < 1:
             raise UsageError(f"{name} is {value}, and must be 1 or more")
