@@ -1,5 +1,6 @@
 """GGUF metadata to a model: published files and what llama.cpp allocated for them, what is unknown, and what the file leaves out."""
 
+import json
 from typing import Any
 
 import pytest
@@ -56,7 +57,17 @@ def test_a_published_file_takes_what_the_engine_printed(row):
 
 
 def sizes_of(architecture):
-    named = ("family", "layers", "hidden_size", "attention_heads", "vocabulary", "experts", "experts_per_token", "expert_feed_forward_size")
+    named = (
+        "family",
+        "layers",
+        "hidden_size",
+        "attention_heads",
+        "vocabulary",
+        "experts",
+        "experts_per_token",
+        "expert_feed_forward_size",
+        "feed_forward_size",
+    )
     return {name: getattr(architecture, name) for name in named}
 
 
@@ -64,9 +75,33 @@ def sizes_of(architecture):
 def test_the_metadata_gives_the_groups_of_the_config_that_it_was_made_from(row):
     model, config = published(row), read_config(ROOT / "tests" / "data" / "configs" / f"{row['config']}.json").architecture
     assert sizes_of(model.architecture) == sizes_of(config)
-    named = {"named_dtype_bytes": None} if "differs" in row else {}
-    expected = [group.model_copy(update=named) if group.kind == "recurrent" else group for group in config.groups]
-    assert sorted(map(repr, model.architecture.groups)) == sorted(map(repr, expected)), row.get("differs")
+    assert kept(model.architecture.groups) == kept(config.groups), row.get("differs")
+    assert (set(model.architecture.groups) == set(config.groups)) == ("differs" not in row)
+
+
+CONVERTED = [
+    json.loads(line) for line in (ROOT / "tests" / "data" / "gguf" / "converted.jsonl").read_text(encoding="utf-8").splitlines()[1:]
+]
+DROPPED = {"deepseek-v3": "draft layers (DeepseekV2Model.skip_mtp)", "deepseek-v4-flash": "draft layers (DeepseekV4Model)"}
+"""What the converter leaves out of a file, which is then smaller than the checkpoint."""
+
+
+@pytest.mark.parametrize("row", CONVERTED, ids=lambda row: row["config"])
+def test_what_the_converter_writes_for_a_config_is_read_as_the_config_is(row):
+    metadata = {key: tuple(value) if isinstance(value, list) else value for key, value in row["metadata"].items()}
+    config = read_config(ROOT / "tests" / "data" / "configs" / f"{row['config']}.json")
+    model = read_metadata(metadata, {"tokenizer.ggml.tokens": config.architecture.vocabulary})
+    assert model.architecture.family == config.architecture.family
+    assert kept(model.architecture.groups) == kept(config.architecture.groups)
+    assert kept(model.architecture.draft_groups) == ([] if row["config"] in DROPPED else kept(config.architecture.draft_groups))
+    for settings in ({}, {"n_seq_max": 4, "kv_unified": True}, {"fa": "off"}):
+        by_file, by_config = (kv_memory(known, engine="llama.cpp", context=40_000, **settings).terms for known in (model, config))
+        assert sorted(term.bytes for term in by_file) == sorted(term.bytes for term in by_config)
+
+
+def kept(groups):
+    """Groups without what only a config names, in one order."""
+    return sorted(repr(group.model_copy(update={"named_dtype_bytes": None}) if group.kind == "recurrent" else group) for group in groups)
 
 
 def test_what_the_file_says_is_published_and_llama_cpps_rules_are_named():

@@ -111,9 +111,17 @@ _NAMES = {
 
 
 def _as_config(keys: Keys, vocabulary: int | None) -> Fields:
-    """The sizes under the names that a config has for them; layers that have none of a thing do not count."""
+    """The sizes under the names that a config has for them; layers that have none of a thing do not count.
+
+    Heads are those of the first block that has any (`n_head()`). Where all layers have experts, the converter writes their size for the
+    dense one too (gpt-oss, MiniMax M2).
+    """
     values = {name: keys.raw(key) for key, name in _NAMES.items()}
     kept = {name: [entry for entry in value if entry != 0] if isinstance(value, list) else value for name, value in values.items()}
+    if isinstance(kept["num_attention_heads"], list):
+        kept["num_attention_heads"] = next(iter(kept["num_attention_heads"]), None)
+    if kept["intermediate_size"] == kept["moe_intermediate_size"] and not keys.maybe("leading_dense_block_count", least=0):
+        kept["intermediate_size"] = None
     return Fields({**kept, "vocab_size": vocabulary})
 
 

@@ -95,14 +95,14 @@ def stateful(state: states.State) -> Build:
 
 
 def nemotron_h(keys: Keys, _names: frozenset[str]) -> Layers:
-    """Nemotron-H: a layer with a feed-forward size has neither; of the others those without KV heads are recurrent."""
+    """Nemotron-H: a layer with a feed-forward size has neither; of the others those without KV heads are recurrent. Drafts attend."""
     shape = shape_of(keys)
     rows = list(zip(shape.kv_heads, shape.feed_forward, strict=True))
     recurrent = sum(not kept and not wide for kept, wide in rows[: shape.layers])
     kinds = [NOTHING if wide else FULL for _, wide in rows]
     left = [(kind, kept) for kind, (kept, wide) in zip(kinds, rows, strict=True) if kept or wide][: shape.layers - recurrent]
     own = attention_of(shape._replace(kv_heads=[kept for _, kept in left]), [kind for kind, _ in left], None, "")
-    return Layers(shape.layers, (*own, *states.mamba_2(keys, shape, recurrent)), draft_of(shape, kinds, None, ""))
+    return Layers(shape.layers, (*own, *states.mamba_2(keys, shape, recurrent)), draft_of(shape, [FULL] * shape.blocks, None, ""))
 
 
 def _latent_fields(keys: Keys, shape: Shape) -> Fields:
