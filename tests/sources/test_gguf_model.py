@@ -192,6 +192,32 @@ def test_latent_attention_keeps_the_widths_that_engines_without_it_store():
     assert model.architecture.family == "deepseek_v3"
 
 
+def test_files_of_ollamas_own_converter_are_read_as_it_translates_them():
+    metadata = {key.replace("gpt-oss.", "gptoss."): value for key, value in TABLE[0]["metadata"].items()}
+    del metadata["gptoss.expert_feed_forward_length"]
+    model = read_metadata({**metadata, "general.architecture": "gptoss"}, {"tokenizer.ggml.tokens": TABLE[0]["tokens"]})
+    assert model.arch == "gptoss"
+    assert model.architecture == published(TABLE[0]).architecture
+    keys = {
+        "block_count": 47,
+        "context_length": 202752,
+        "embedding_length": 2048,
+        "attention.head_count": 20,
+        "attention.head_count_kv": 20,
+        "attention.q_lora_rank": 768,
+        "attention.kv_lora_rank": 512,
+        "rope.dimension_count": 64,
+        "attention.key_length": 256,
+        "attention.value_length": 256,
+        "attention.key_length_mla": 576,
+        "attention.value_length_mla": 512,
+    }
+    flash = read_metadata({"general.architecture": "glm4moelite", **{f"glm4moelite.{key}": value for key, value in keys.items()}}, {})
+    kept = Latent(kind="latent", layers=47, latent_dim=512, rope_dim=64, expanded_heads=20, expanded_k_dim=256, expanded_v_dim=256)
+    assert flash.architecture.groups == (kept,)
+    assert read_metadata({"general.architecture": "glm4moelite"}, {}).unknown == ("block_count is missing",)
+
+
 def tensor(name: str, *shape: int) -> StoredTensor:
     return StoredTensor(name, "F16", shape, 0, "model.gguf")
 
@@ -203,11 +229,12 @@ def test_parameters_are_those_of_the_decoder():
         tensor("blk.0.ffn_up.scale", 1),
         tensor("blk.2.nextn.eh_proj.weight", 256, 512),
         tensor("rope_freqs.weight", 32),
+        tensor("v.blk.0.attn_q.weight", 64, 64),
     )
     model = read_metadata(llama(block_count=3, nextn_predict_layers=1), {}, held)
     assert model.parameters == 1000 * 256 + 256 * 256
     assert model.architecture.vocabulary == 1000
-    assert read_metadata({**llama(), "split.tensors.count": 6}, {}, held).parameters is None
+    assert read_metadata({**llama(), "split.tensors.count": 7}, {}, held).parameters is None
     assert read_metadata(llama(), {}).parameters is None
 
 

@@ -9,6 +9,7 @@ from fitcheck.api import kv_memory
 from fitcheck.errors import FitcheckError
 from fitcheck.sources.gguf_model import read_metadata
 from fitcheck.sources.gguf_model.arches import APART, ARCHES
+from fitcheck.sources.gguf_model.dialect import RENAMED
 from fitcheck.sources.store import StoredTensor
 from tests.fit.engines.llamacpp_tiny import COMMON
 from tests.fit.engines.llamacpp_tiny_attention import ATTENTION
@@ -88,7 +89,7 @@ def test_a_real_file_with_some_keys_changed(file, changes, dropped, long, genera
 
 
 @QUICK
-@given(arch=st.sampled_from(sorted({*ARCHES, *APART})), keys=st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=24))
+@given(arch=st.sampled_from(sorted({*ARCHES, *APART, *RENAMED})), keys=st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=24))
 def test_any_architecture_with_any_keys(arch, keys):
     answered(named(arch, keys), {})
 

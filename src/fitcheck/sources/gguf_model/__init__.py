@@ -17,6 +17,7 @@ from fitcheck.sources.families.fields import MOST_TOKENS, Fields, Unsettled, sho
 from fitcheck.sources.families.sizes import sizes
 from fitcheck.sources.gguf_model.about import file_type, parameters, text_of
 from fitcheck.sources.gguf_model.arches import APART, ARCHES, Arch, family_of, lost_in
+from fitcheck.sources.gguf_model.dialect import translated
 from fitcheck.sources.gguf_model.keys import Keys
 from fitcheck.sources.store import StoredTensor
 
@@ -59,6 +60,7 @@ def read_metadata(
         "quantised_by": text_of(metadata, "general.quantized_by"),
         "size_label": text_of(metadata, "general.size_label"),
     }
+    metadata, lengths = translated(metadata, lengths)
     try:
         arch, found = _known_arch(metadata)
         keys = Keys(arch, metadata, lengths)

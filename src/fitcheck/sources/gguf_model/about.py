@@ -52,7 +52,8 @@ _FILE_TYPES = {
 """`llama_ftype` of `include/llama.h` (build 11549)."""
 _GUESSED = 1024
 _BLOCK = re.compile(r"blk\.(\d{1,4})\.")
-_NO_PARAMETERS = ("rope_freqs", "rope_factors")
+_NO_PARAMETERS = ("rope_freqs", "rope_factors", "v.", "mm.", "a.")
+"""Rope factors, and the towers for images and sound that Ollama's own files hold beside the decoder."""
 _SCALES = (".scale", ".input_scale")
 
 
@@ -75,7 +76,7 @@ def file_type(metadata: Mapping[str, Any]) -> str | None:
 
 
 def parameters(metadata: Mapping[str, Any], tensors: Sequence[StoredTensor], layers: int | None) -> int | None:
-    """Elements of the weights without those of draft blocks, rope factors and scales.
+    """Elements of the weights without those of draft blocks, towers, rope factors and scales.
 
     None without tensors, and where the file is one of several and the others' tensors are not among these.
     """
