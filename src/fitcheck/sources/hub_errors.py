@@ -1,0 +1,123 @@
+"""What a hub's refusal means for the person who asked, and what to do about it.
+
+Status and `X-Error-Code` are read as `huggingface_hub` reads them (utils/_http.py, hf_raise_for_status): a hub answers 401 both for what
+needs a token and, without one, for what does not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from fitcheck.errors import DataError, FitcheckError, NetworkError
+from fitcheck.sources.exchange import Answer, asked_wait_s
+from fitcheck.sources.hub_names import Repository
+from fitcheck.sources.weburl import public_url
+
+_DISABLED = "Access to this resource is disabled."
+_BAD_TOKEN = "Invalid credentials in Authorization header"  # noqa: S105 - what the hub says, no token
+
+
+class Asked(NamedTuple):
+    """What was asked of the hub: the listing of a repository, or one of its files."""
+
+    repository: Repository
+    page: str
+    file: str | None
+    with_token: bool
+
+    @property
+    def name(self) -> str:
+        """The file or repository as messages name it."""
+        file = f": {ascii(self.file)[1:-1]}" if self.file is not None else ""
+        return f"{self.repository}{file}"
+
+
+def check(answer: Answer, asked: Asked) -> None:
+    """Raise what a status means, unless it is that of an answer."""
+    if answer.status in (200, 206):
+        return
+    code = answer.headers.get("x-error-code", "")
+    if answer.headers.get("x-error-message") == _DISABLED:
+        raise NetworkError(f"{asked.repository.id}: the hub has disabled this repository")
+    known = _BY_CODE.get(code) or _BY_STATUS.get(answer.status)
+    if known is not None:
+        raise known(asked, answer)
+    doing = "is out of order" if answer.status >= 500 else "does not answer this"
+    raise NetworkError(
+        f"{asked.name}: {_host(answer)} {doing} (status {answer.status})", hint="try again later" if answer.status >= 500 else None
+    )
+
+
+def _host(answer: Answer) -> str:
+    return public_url(answer.url).split("/", 3)[2]
+
+
+def _gated(asked: Asked, answer: Answer) -> FitcheckError:
+    hint = f"ask for access at {asked.page}"
+    if not asked.with_token:
+        return NetworkError(f"{asked.name}: access is restricted, and no token was sent", hint=f"{hint}, then {_GIVE_TOKEN}")
+    who = "the token is not valid" if answer.status == 401 else "the token's account has no access to it, or not yet"
+    return NetworkError(
+        f"{asked.name}: access is restricted, and {who}", hint=f"{hint}; the token may also lack the right to read gated repositories"
+    )
+
+
+_GIVE_TOKEN = "give a token in HF_TOKEN, or log in with `hf auth login`"  # noqa: S105 - no token
+
+
+def _unauthorized(asked: Asked, answer: Answer) -> FitcheckError:
+    if not asked.with_token:
+        return NetworkError(
+            f"{asked.repository.id}: no such repository, or a private one", hint=f"check the name; for a private one, {_GIVE_TOKEN}"
+        )
+    unknown = "" if _bad_token(answer) else ", or knows no such repository"
+    return NetworkError(
+        f"{asked.name}: the hub does not accept the token{unknown}", hint="the token may have expired: make one in the hub's settings"
+    )
+
+
+def _bad_token(answer: Answer) -> bool:
+    return answer.headers.get("x-error-message") == _BAD_TOKEN
+
+
+def _forbidden(asked: Asked, answer: Answer) -> FitcheckError:  # noqa: ARG001 - one signature for all of the table
+    hint = "the token may lack the right to read it" if asked.with_token else _GIVE_TOKEN
+    return NetworkError(f"{asked.name}: the server refuses access (status 403)", hint=hint)
+
+
+def _no_repository(asked: Asked, answer: Answer) -> FitcheckError:
+    if answer.status == 401 and (not asked.with_token or _bad_token(answer)):
+        return _unauthorized(asked, answer)
+    private = "a private one needs a token that may read it" if asked.with_token else f"for a private one, {_GIVE_TOKEN}"
+    return DataError(f"{asked.repository.id}: no such repository on the hub", hint=f"check the name; {private}")
+
+
+def _no_revision(asked: Asked, answer: Answer) -> FitcheckError:  # noqa: ARG001 - as above
+    revision = asked.repository.revision
+    return DataError(
+        f"{asked.repository.id}: no revision {revision!a}", hint=f"branches, tags and commits are listed at {asked.page}/tree/main"
+    )
+
+
+def _no_file(asked: Asked, answer: Answer) -> FitcheckError:
+    if asked.file is None:
+        return _no_repository(asked, answer)
+    return DataError(f"{asked.name}: there is no such file", hint=f"its files are listed at {asked.page}/tree/main")
+
+
+def _too_many(asked: Asked, answer: Answer) -> FitcheckError:
+    wait_s = asked_wait_s(answer.headers)
+    wait = f"wait {wait_s:,.0f} s" if wait_s is not None else "wait a few minutes"
+    more = "" if asked.with_token else "; with a token (HF_TOKEN) the hub allows more"
+    return NetworkError(f"{asked.name}: {_host(answer)} has had too many requests (status 429)", hint=f"{wait}{more}")
+
+
+_Refusal = Callable[[Asked, Answer], FitcheckError]
+_BY_CODE: dict[str, _Refusal] = {
+    "GatedRepo": _gated,
+    "RepoNotFound": _no_repository,
+    "RevisionNotFound": _no_revision,
+    "EntryNotFound": _no_file,
+}
+_BY_STATUS: dict[int, _Refusal] = {401: _unauthorized, 403: _forbidden, 404: _no_file, 410: _no_file, 429: _too_many}
