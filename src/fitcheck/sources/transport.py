@@ -25,7 +25,7 @@ Progress = Callable[[int, int | None, str], None]
 """Told of bytes that came, of how many in all where that is known, and of what is read; only ever from the calling thread."""
 
 _TICK_S = 0.1
-_GRACE_S = 2.0
+_GRACE_S = 1.0
 
 
 class _Task:

@@ -36,7 +36,7 @@ def origin(url: str) -> Origin:
     """The origin of an address. Raises `ValueError` for one that has no host, or another scheme than http and https."""
     parts = urlsplit(url)
     scheme, host = parts.scheme.lower(), (parts.hostname or "").rstrip(".")
-    if scheme not in _PORTS or not host:
+    if scheme not in _PORTS or not host or any(character.isspace() for character in host):
         raise ValueError("not an http or https address")
     return Origin(scheme, host, parts.port or _PORTS[scheme])
 
