@@ -74,6 +74,7 @@ class Cache:
         self._unswept_bytes: int | None = None
         self._root = directory / "http-1" if directory is not None else None
         self._prepared = False
+        self._folders: set[Path] = set()
 
     def read(self, name: str) -> Entry | None:
         """The entry of a key, or None where there is none that is whole."""
@@ -100,7 +101,9 @@ class Cache:
         raw = _packed(name, Entry(data, etag, total_bytes, datetime.now(UTC)))
         try:
             path = self._path(name)
-            path.parent.mkdir(mode=0o700, exist_ok=True)
+            if path.parent not in self._folders:
+                path.parent.mkdir(mode=_PRIVATE, exist_ok=True)
+                self._folders.add(path.parent)
             descriptor, temporary = mkstemp(prefix="tmp-", dir=path.parent)  # which makes it readable by its owner alone
             try:
                 with os.fdopen(descriptor, "wb") as stream:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import re
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -89,12 +90,13 @@ def user_agent() -> str:
         return "fitcheck"
 
 
-def new_client(patience: Patience) -> httpx.Client:
-    """A client for any number of threads. Proxies and certificates come from the environment as httpx reads it."""
+def new_client(patience: Patience, context: ssl.SSLContext) -> httpx.Client:
+    """A client for one thread. Proxies come from the environment as httpx reads it, as do the certificates of its `create_ssl_context`."""
     return httpx.Client(
         headers={"User-Agent": user_agent(), "Accept": "*/*"},
         timeout=httpx.Timeout(patience.read_s, connect=patience.connect_s, pool=None),
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=128, keepalive_expiry=30.0),
+        verify=context,
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=8, keepalive_expiry=30.0),
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
     )
 

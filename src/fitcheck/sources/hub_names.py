@@ -9,7 +9,7 @@ import os
 import re
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, urlsplit
 
 from fitcheck.errors import DataError, UsageError
 from fitcheck.sources.weburl import may_carry_secrets, parse_web_address, public_url
@@ -144,9 +144,3 @@ def _checked(token: str, where: str) -> str:
 
 def _true(name: str) -> bool:
     return os.environ.get(name, "").upper() in _TRUE
-
-
-def revision_of_path(parts: list[str]) -> tuple[str, list[str]]:
-    """The revision at the start of a page's path (`refs/pr/3` has three parts, or one with %2F), and what follows it."""
-    count = 3 if parts[:2] in (["refs", "pr"], ["refs", "convert"]) else 1
-    return "/".join(unquote(part) for part in parts[:count]), [unquote(part) for part in parts[count:]]

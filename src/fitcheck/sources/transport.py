@@ -1,13 +1,16 @@
-"""Many requests at once: a synchronous client shared by daemon threads, each request under a deadline that nothing can stretch.
+"""Many requests at once: daemon threads with a synchronous client each, every request under a deadline that nothing can stretch.
 
 Why threads and not asyncio: httpx's synchronous client took a third of the time of its asynchronous one for the 124 requests of a
 62-shard repository (benchmarks/hub.py holds the comparison), and works inside a program that runs an event loop, such as a notebook.
+Why a client for each thread: httpx looks at every idle connection of a client before each request, which took a third of the time where all
+threads shared one. They share the certificates, which take longest to load.
 Why threads of our own: the thread that waits is the watchdog. A request whose time is up is given up with its thread, whatever it hangs in
 (a name lookup, a handshake, headers that drip), and daemon threads never keep the process from ending.
 """
 
 from __future__ import annotations
 
+import ssl
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -56,7 +59,7 @@ class Transport:
         self.patience = patience or Patience()
         self.progress = progress
         self._sleep = sleep
-        self._client: httpx.Client | None = None
+        self._context: ssl.SSLContext | None = None
         self._waiting: SimpleQueue[_Task | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
@@ -73,9 +76,7 @@ class Transport:
             self._waiting.put(None)
         for thread in self._threads:
             thread.join(_TICK_S)
-        if self._client is not None:
-            self._client.close()
-        self._threads, self._client = [], None
+        self._threads = []
 
     def get(self, wanted: Get) -> Answer:
         """The answer to one request. Raises `NetworkError` where none comes."""
@@ -130,20 +131,21 @@ class Transport:
     def _start(self, count: int) -> None:
         """Have a thread for each of so many requests, up to the most at once."""
         with self._lock:
-            if self._client is None:
-                self._client = new_client(self.patience)
+            if self._context is None:
+                self._context = httpx.create_ssl_context()
             while len(self._threads) < min(count, MOST_AT_ONCE):
-                thread = threading.Thread(target=self._work, args=(self._client, self._waiting), name="fitcheck-http", daemon=True)
+                thread = threading.Thread(target=self._work, args=(self._context, self._waiting), name="fitcheck-http", daemon=True)
                 self._threads.append(thread)
                 thread.start()
 
-    def _work(self, client: httpx.Client, waiting: SimpleQueue[_Task | None]) -> None:
-        while (task := waiting.get()) is not None:
-            if task.cancelled:
-                continue
-            task.started_s = time.monotonic()
-            try:
-                task.answer = exchange(client, task.get, self.patience, task.tick, self._sleep)
-            except BaseException as error:  # a bug must reach the thread that waits, not vanish in this one
-                task.error = error
-            task.finished.put(task)
+    def _work(self, context: ssl.SSLContext, waiting: SimpleQueue[_Task | None]) -> None:
+        with new_client(self.patience, context) as client:
+            while (task := waiting.get()) is not None:
+                if task.cancelled:
+                    continue
+                task.started_s = time.monotonic()
+                try:
+                    task.answer = exchange(client, task.get, self.patience, task.tick, self._sleep)
+                except BaseException as error:  # a bug must reach the thread that waits, not vanish in this one
+                    task.error = error
+                task.finished.put(task)
