@@ -167,6 +167,7 @@ class Hub:
     tree_page: int = 1000
     cut_listing: bool = False
     old_names: tuple[str, ...] = ()
+    listing_etag: str | None = None
 
     def __enter__(self) -> Hub:
         self.front = Server(answering(self.answer), latency_s=self.latency_s).__enter__()
@@ -203,7 +204,9 @@ class Hub:
     def _listed(self, path: str, request: Request) -> bytes | None:
         api = f"/api/models/{self.id}/"
         if path in (f"{api}revision/main", f"{api}revision/{COMMIT}", f"{api}revision/refs/pr/3"):
-            return reply(200, json.dumps(self.listing()).encode(), Content_Type="application/json")
+            if self.listing_etag is not None and request.headers.get("if-none-match") == self.listing_etag:
+                return reply(304, ETag=self.listing_etag)
+            return reply(200, json.dumps(self.listing()).encode(), Content_Type="application/json", ETag=self.listing_etag)
         if path == f"{api}tree/{COMMIT}":
             found = re.search(r"cursor=(\d+)", request.target)
             start = int(found[1]) if found else 0

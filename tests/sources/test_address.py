@@ -7,12 +7,12 @@ import pytest
 from fitcheck.errors import DataError, NetworkError, UsageError
 from fitcheck.sources.address import hub_page, open_address
 from fitcheck.sources.cache import Cache, default_directory
-from fitcheck.sources.exchange import Patience
 from fitcheck.sources.hub import HubStore
 from fitcheck.sources.hub_names import access, find_token
 from fitcheck.sources.store import Span
 from fitcheck.sources.web import AddressStore
 from fitcheck.sources.weburl import parse_web_address, public_url
+from fitcheck.sources.wire import Patience
 from tests.sources.loopback import COMMIT, Blob, Hub, Server, answering, ranged, reply
 
 GGUF = Blob(b"GGUF\x03\0\0\0", 4_000_000_000)

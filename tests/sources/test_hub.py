@@ -3,15 +3,17 @@
 import json
 import re
 import struct
+import subprocess
+import sys
 
 import pytest
 
 from fitcheck.errors import DataError, NetworkError, UsageError
 from fitcheck.sources.cache import Cache
-from fitcheck.sources.exchange import Patience
 from fitcheck.sources.hub import HubStore
 from fitcheck.sources.hub_names import Access, parse_repository
 from fitcheck.sources.store import Span
+from fitcheck.sources.wire import Patience
 from tests.sources.loopback import COMMIT, Blob, Hub, sharded
 
 SECRET = "hf_secretsecretsecret"
@@ -84,6 +86,34 @@ def test_nothing_is_asked_twice_and_offline_answers_from_the_cache(shards, tmp_p
         assert re.fullmatch(r"org/model@main: offline, so as it was on \d{4}-\d\d-\d\dT[\d:]+Z", store.notes[0])
         with pytest.raises(NetworkError, match="not in the cache"):
             store.read("config.json", 100)
+
+
+def test_a_listing_that_has_not_changed_is_not_sent_again(tmp_path):
+    with Hub({"config.json": Blob(b"{}", 2)}, listing_etag='W/"7"') as hub:
+        for _ in range(2):
+            with store_of(hub, cache=tmp_path, token=SECRET) as store:
+                assert [file.path for file in store.files()] == ["config.json"]
+        assert [request.headers.get("if-none-match") for request in hub.front.received] == [None, 'W/"7"']
+    with store_of(hub, cache=tmp_path, offline=True) as store:
+        assert len(store.files()) == 1
+
+
+def test_what_is_cached_loads_no_client(tmp_path):
+    with Hub({"config.json": Blob(b"{}", 2)}) as hub, store_of(hub, cache=tmp_path) as store:
+        store.read("config.json", 10)
+    script = """
+import sys
+from pathlib import Path
+from fitcheck.sources.cache import Cache
+from fitcheck.sources.hub import HubStore
+from fitcheck.sources.hub_names import Access, Repository
+store = HubStore(Repository("org/model"), Access(sys.argv[1], None, True), Cache(Path(sys.argv[2])))
+print(store.read("config.json", 10), "httpx" in sys.modules)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", script, hub.endpoint, str(tmp_path)], check=True, capture_output=True, text=True, timeout=30
+    )
+    assert ran.stdout == "b'{}' False\n"
 
 
 def test_offline_without_a_cache_is_one_clear_error(tmp_path):

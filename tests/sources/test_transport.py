@@ -14,8 +14,8 @@ import pytest
 
 from fitcheck.errors import DataError, FitcheckError, NetworkError
 from fitcheck.sources.body import NEAR_BYTES, Range
-from fitcheck.sources.exchange import Get, Patience
 from fitcheck.sources.transport import Transport
+from fitcheck.sources.wire import Get, Patience
 from tests.sources.loopback import Blob, Server, answering, ranged, reply
 
 TEXT = bytes(range(256)) * 40
@@ -456,7 +456,7 @@ def test_the_process_ends_although_a_server_hangs():
     script = """
 import sys
 from fitcheck.errors import NetworkError
-from fitcheck.sources.exchange import Get, Patience
+from fitcheck.sources.wire import Get, Patience
 from fitcheck.sources.transport import Transport
 try:
     Transport(patience=Patience(read_s=60, total_s=0.5)).get(Get(sys.argv[1], "x", 10))

@@ -7,69 +7,25 @@ from https to http are refused. No cookie is kept.
 from __future__ import annotations
 
 import random
-import re
 import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.metadata import PackageNotFoundError, version
-from typing import NamedTuple
 
 import httpx
 
 from fitcheck.errors import NetworkError
-from fitcheck.frozen import frozen
-from fitcheck.sources.body import Body, Range, Truncated, beyond_end, read_body
+from fitcheck.sources.body import Body, Truncated, beyond_end, read_body
 from fitcheck.sources.failures import named, too_slow
 from fitcheck.sources.weburl import may_carry_secrets, origin, redirect_target, shown_url
+from fitcheck.sources.wire import Answer, Get, Patience, allowed_s, asked_wait_s
 
 MOST_REDIRECTS = 10
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _TRANSIENT = frozenset({429, 500, 502, 503, 504})
 _ERROR_BODY_BYTES = 16 * 1024
-_RATE_LIMIT_RESET = re.compile(r";\s*t=(\d{1,6})\b")
-"""Seconds until a limit is reset, in the hub's `RateLimit: "api";r=0;t=55` (huggingface.co/docs/hub/rate-limits)."""
-
-
-@frozen
-class Patience:
-    """How long a server is waited for, in seconds, and how often it is asked again.
-
-    A request with all its redirects and retries has `total_s`, and a second more for each `least_bytes_per_s` that may come.
-    """
-
-    connect_s: float = 10.0
-    read_s: float = 20.0
-    total_s: float = 60.0
-    least_bytes_per_s: int = 500_000
-    attempts: int = 4
-    backoff_s: float = 0.5
-    longest_wait_s: float = 30.0
-
-
-class Get(NamedTuple):
-    """What is asked: a whole file up to `most_bytes`, or a part of it. `what` names it in messages and holds no secret.
-
-    `shortcut` is where the address led before: it is asked first, once and without the authorization, and need not answer.
-    """
-
-    url: str
-    what: str
-    most_bytes: int
-    part: Range | None = None
-    authorization: str | None = None
-    etag: str | None = None
-    shortcut: str | None = None
-
-
-class Answer(NamedTuple):
-    """What came: a final status that is no redirect, headers with lower-case names, and the body. `url` is the address that answered."""
-
-    status: int
-    url: str
-    headers: dict[str, str]
-    body: Body
 
 
 class _Again(Exception):
@@ -99,12 +55,6 @@ def new_client(patience: Patience, context: ssl.SSLContext) -> httpx.Client:
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=8, keepalive_expiry=30.0),
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
     )
-
-
-def allowed_s(get: Get, patience: Patience) -> float:
-    """How long a request may take in all, in seconds."""
-    most = get.part.start + get.part.length if get.part is not None else get.most_bytes
-    return patience.total_s + most / patience.least_bytes_per_s
 
 
 def exchange(
@@ -221,15 +171,6 @@ def _answer(response: httpx.Response, get: Get, url: str, deadline: float, tick:
     if status in _TRANSIENT:
         raise _Again(NetworkError(f"{get.what}: the server answers {status}"), asked_wait_s(headers), answer)
     return answer
-
-
-def asked_wait_s(headers: dict[str, str]) -> float | None:
-    """The seconds after which a server wants to be asked again: Retry-After in seconds, or the hub's RateLimit."""
-    after = headers.get("retry-after", "").strip()
-    if after.isascii() and after.isdigit() and len(after) < 8:
-        return float(after)
-    reset = _RATE_LIMIT_RESET.search(headers.get("ratelimit", ""))
-    return float(reset[1]) if reset is not None else None
 
 
 def _until(deadline: float, response: httpx.Response, what: str) -> Iterator[bytes]:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from fitcheck.errors import DataError, NetworkError
 from fitcheck.sources.cache import Cache, Entry
 from fitcheck.sources.store import Span, StoredFile
+from fitcheck.sources.wire import Answer, Get
 
 if TYPE_CHECKING:
-    from fitcheck.sources.exchange import Answer, Get
     from fitcheck.sources.transport import Transport
 
 MOST_SPAN_BYTES = 128 * 1024**2

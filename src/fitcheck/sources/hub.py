@@ -14,6 +14,7 @@ from fitcheck.errors import DataError, NetworkError, UsageError
 from fitcheck.sources.body import Range
 from fitcheck.sources.cache import PUBLIC, Cache, default_directory, identity, key
 from fitcheck.sources.fetch import Fetcher, Found, Wanted, clipped
+from fitcheck.sources.hub_errors import Asked, check
 from fitcheck.sources.hub_listing import (
     MOST_LISTING_BYTES,
     MOST_PAGES,
@@ -27,11 +28,10 @@ from fitcheck.sources.hub_listing import (
 from fitcheck.sources.hub_names import Access, Repository, access, parse_repository, quoted
 from fitcheck.sources.store import Span, StoredFile
 from fitcheck.sources.weburl import origin, public_url
+from fitcheck.sources.wire import Answer, Get, Patience
 from fitcheck.units import format_instant, format_size
 
 if TYPE_CHECKING:
-    from fitcheck.sources.exchange import Answer, Get, Patience
-    from fitcheck.sources.hub_errors import Asked
     from fitcheck.sources.transport import Progress, Transport
 
 
@@ -138,14 +138,10 @@ class HubStore:
         return Transport(progress=self._progress, patience=self._patience)
 
     def _asked(self, file: str | None) -> Asked:
-        from fitcheck.sources.hub_errors import Asked
-
         return Asked(self.repository, self._page, file, self._access.token is not None)
 
     def _get(self, path: str, most_bytes: int, part: Range | None = None) -> Get:
         """The request for a file or a part of it: by its commit, so that its answer never changes."""
-        from fitcheck.sources.exchange import Get
-
         url = f"{self._access.endpoint}/{self._name}/resolve/{self._listed().commit}/{quoted(path)}"
         return Get(url, self._asked(path).name, most_bytes, part, self._authorization, shortcut=self._resolved.get(path))
 
@@ -173,8 +169,6 @@ class HubStore:
 
     def _fetch(self, parts: list[tuple[str, Wanted]], what: str) -> tuple[Found, ...]:
         """Answers for files or their parts; where the hub sent us for one is where its next part is asked for."""
-        from fitcheck.sources.hub_errors import check
-
         paths = {wanted.get.url: path for path, wanted in parts}
         found = self._fetcher.fetch([wanted for _, wanted in parts], what, lambda answer, get: check(answer, self._asked(paths[get.url])))
         for (path, _), one in zip(parts, found, strict=True):
@@ -227,11 +221,7 @@ class HubStore:
         raise DataError(f"{self.label}: its listing has more than {MOST_PAGES} pages")
 
     def _api_get(self, url: str) -> Get:
-        from fitcheck.sources.exchange import Get
-
         return Get(url, self.label, MOST_LISTING_BYTES, authorization=self._authorization)
 
     def _check_api(self, answer: Answer, get: Get) -> None:  # noqa: ARG002 - one signature for all that is asked
-        from fitcheck.sources.hub_errors import check
-
         check(answer, self._asked(None))

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fitcheck.errors import DataError, FitcheckError, NetworkError
-from fitcheck.sources.exchange import Answer, asked_wait_s
 from fitcheck.sources.hub_names import Repository
 from fitcheck.sources.weburl import public_url
+from fitcheck.sources.wire import Answer, asked_wait_s
 
 _DISABLED = "Access to this resource is disabled."
 _BAD_TOKEN = "Invalid credentials in Authorization header"  # noqa: S105 - what the hub says, no token

@@ -20,8 +20,9 @@ from types import TracebackType
 import httpx
 
 from fitcheck.errors import NetworkError
-from fitcheck.sources.exchange import Answer, Get, Patience, allowed_s, exchange, new_client
+from fitcheck.sources.exchange import exchange, new_client
 from fitcheck.sources.failures import too_slow
+from fitcheck.sources.wire import Answer, Get, Patience, allowed_s
 
 MOST_AT_ONCE = 32
 Progress = Callable[[int, int | None, str], None]
@@ -74,8 +75,9 @@ class Transport:
         """End the threads and the connections. What still runs is not waited for."""
         for _ in self._threads:
             self._waiting.put(None)
+        end_s = time.monotonic() + _TICK_S * 2
         for thread in self._threads:
-            thread.join(_TICK_S)
+            thread.join(max(0.0, end_s - time.monotonic()))
         self._threads = []
 
     def get(self, wanted: Get) -> Answer:

@@ -19,10 +19,10 @@ from fitcheck.sources.hub_names import check_path
 from fitcheck.sources.narrowed import SPLIT
 from fitcheck.sources.store import Span, StoredFile
 from fitcheck.sources.weburl import WebAddress, is_loopback, origin, public_url
+from fitcheck.sources.wire import Answer, Get, Patience
 from fitcheck.units import format_instant, format_size
 
 if TYPE_CHECKING:
-    from fitcheck.sources.exchange import Answer, Get, Patience
     from fitcheck.sources.transport import Progress, Transport
 
 MOST_PARTS = 1000
@@ -139,8 +139,6 @@ class AddressStore:
         return self._ask([self._wanted(span.path, span.length, Range(span.start, span.length)) for span in spans])
 
     def _wanted(self, path: str, most_bytes: int, part: Range | None) -> Wanted:
-        from fitcheck.sources.exchange import Get
-
         parts = urlsplit(self._address.url)
         url = urlunsplit(parts._replace(path=f"{parts.path.rpartition('/')[0]}/{quote(path)}")) if path != self._name else self._address.url
         get = Get(url, self._shown(path), most_bytes, part, self._address.authorization, shortcut=self._resolved.get(url))
