@@ -132,21 +132,39 @@ def cost(*models: str, tokens: str | int, as_of: date | None = None, catalogue: 
     return answer(case)
 
 
-def read_model(path_or_id: str | Path) -> Model | ConfigModel:
-    """A model to ask about: a Hugging Face `config.json` (or the folder that holds one), else a model of the catalogue by any of its names.
+def read_model(path_or_id: str | Path, *, build: str | None = None, offline: bool = False) -> Model | ConfigModel:
+    """A model to ask about, read where it lies.
 
-    Raises `UnknownId` for a name that is neither, `DataError` for a file that is not a config.
+    A model of the catalogue by any of its names; a Hugging Face `config.json`, or a folder that holds no weights besides one; a folder
+    with weights, a `.gguf` or `.safetensors` file, an address, `ollama:NAME`, or `org/name[@revision]` on a hub. Of several GGUF builds
+    the one named `build` is read exactly. With `offline` the network is never used. Raises `UnknownId` for a name that is nothing of
+    these, `DataError` for files that cannot be read, `NetworkError` for a server that does not answer.
     """
     from pathlib import Path
 
-    path = Path(path_or_id)
-    if path.is_dir() or path.suffix == ".json":
+    text, path = str(path_or_id), Path(path_or_id)
+    if path.suffix == ".json" and "://" not in text:
         from fitcheck.sources.config import read_config
 
         return read_config(path)
-    from fitcheck.catalogue.lookup import find_model
+    from fitcheck.sources.outside import is_explicit, is_outside, open_outside
 
-    return find_model(load_catalogue(), str(path_or_id), datetime.now(UTC).date())
+    day = datetime.now(UTC).date()
+    if not is_explicit(text):
+        from fitcheck.catalogue.lookup import find_model
+        from fitcheck.errors import UnknownId
+        from fitcheck.sources.hub_names import looks_like_repository
+
+        try:
+            return find_model(load_catalogue(), text, day)
+        except UnknownId:
+            if not is_outside(text) and not looks_like_repository(text):
+                raise
+    from fitcheck.sources.store_record import read_store
+
+    with open_outside(text, offline=offline) as store:
+        reading = read_store(store, day, build)
+    return reading.config if reading.config is not None and not reading.read else reading.model
 
 
 def kv_memory(
@@ -170,7 +188,7 @@ def kv_memory(
     """
     from fitcheck.errors import UnknownFact, UsageError
     from fitcheck.fit.engines.base import Ledger as Terms
-    from fitcheck.fit.engines.base import Settings, allocator
+    from fitcheck.fit.engines.base import Settings, allocator, check_told
     from fitcheck.fit.state import kv_dtype as named_dtype
 
     if model.architecture is None:
@@ -182,5 +200,6 @@ def kv_memory(
     for name, value in {"context": context, "users": users, "tp": tp, "pp": pp, "dp": dp, "dcp": dcp}.items():
         if value < 1:
             raise UsageError(f"{name} is {value}, and must be 1 or more")
+    check_told(model.architecture, engine)
     settings = Settings(context, users, named_dtype(kv_dtype), tp, pp, dp, dcp, engine_settings)
     return Terms(allocator(engine)(model.architecture, settings))

@@ -51,6 +51,15 @@ def find_build(catalogue: Catalogue, name: str, as_of: date) -> tuple[Model, Che
     return model, by_hub or by_alias
 
 
+def catalogued(catalogue: Catalogue, model: Model) -> bool:
+    """Whether a record made elsewhere is one of the catalogue's models: the same id, and the same repository where it has one."""
+    if model.id not in catalogue.ids("model"):
+        return False
+    known = catalogue.get(Model, model.id)
+    hubs = {(hub_id or "").lower() for hub_id in (known.hub_id, *(build.hub_id for build in known.checkpoints))}
+    return model == known or (model.hub_id is not None and model.hub_id.lower() in hubs)
+
+
 def find_model(catalogue: Catalogue, name: str, as_of: date) -> Model:
     """The model of this id, hub id, or alias in force on the day. Raises `UnknownId` with the nearest names."""
     record_id = _find_id(catalogue, "model", name)

@@ -144,6 +144,8 @@ class Architecture(Cited):
     experts_per_token: Annotated[int, Field(gt=0)] | None = None
     expert_layers: Annotated[int, Field(gt=0)] | None = None
     """Layers that have routed experts, draft layers not among them."""
+    only_llama_cpp: tuple[str, ...] = ()
+    """What the source leaves out and engines other than llama.cpp need: read from a GGUF file, their figures are then not known."""
     groups: tuple[LayerGroup, ...] = Field(min_length=1)
     draft_groups: tuple[LayerGroup, ...] = ()
     """What the model's own draft (MTP) layers keep in addition, where speculative decoding uses them."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fitcheck.cli.common import INVOCATION, AsOfOption, FormatOption, OverlayOption, day_of_answer, emit, open_catalogue
+from fitcheck.cli.model import OfflineOption, asked_model
 from fitcheck.errors import UsageError
 from fitcheck.views.document import Format
 
@@ -31,7 +32,9 @@ Examples:
 
 
 def cost(
-    models: Annotated[list[str] | None, typer.Argument(metavar="[MODEL]...", help="Models; without any, the article's open ones.")] = None,
+    models: Annotated[
+        list[str] | None, typer.Argument(metavar="[MODEL]...", help="As for fit; without any, the article's open ones.")
+    ] = None,
     *,
     tokens: Annotated[str, typer.Option(metavar="N", help="Tokens a month, input and output together: 50M.")],
     profile: Annotated[str | None, typer.Option(metavar="P", help="How they split: chat (the default), rag, agent, batch.")] = None,
@@ -57,6 +60,7 @@ def cost(
     own_cached: Annotated[
         str | None, typer.Option("--own-cached", metavar="SHARE", help="Share of the cached input that the machine's own cache hits: 0.8.")
     ] = None,
+    offline: OfflineOption = False,
     why: Annotated[bool, typer.Option("--why", help="Show every source.")] = False,
     as_of: AsOfOption = None,
     format_: FormatOption = Format.TABLE,
@@ -72,7 +76,7 @@ def cost(
     catalogue = open_catalogue(overlay)
     case = cost_case(
         catalogue,
-        models or (),
+        [asked_model(catalogue, name, day, offline=offline) for name in models or ()],
         tokens=tokens,
         as_of=day,
         profile=profile,

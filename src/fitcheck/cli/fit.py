@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fitcheck.cli.common import INVOCATION, AsOfOption, FormatOption, OverlayOption, day_of_answer, emit, open_catalogue
+from fitcheck.cli.model import OfflineOption, asked_model
 from fitcheck.errors import ExitCode, UsageError
 from fitcheck.views.document import Format
 
 if TYPE_CHECKING:
-    from datetime import date
-
-    from fitcheck.catalogue.models import ComponentKind, Model
+    from fitcheck.catalogue.models import ComponentKind
     from fitcheck.fit.case import Case
     from fitcheck.fit.report import FitReport
 
@@ -32,7 +31,10 @@ Examples:
 
 def fit(  # noqa: PLR0917 - typer's parameters are options, given by name
     model: Annotated[
-        str, typer.Argument(help="A model's id, alias or hub id: glm-5.3-flash, 'GLM 5.3 Flash', zai-org/GLM-5.3-Flash; or a config.json.")
+        str,
+        typer.Argument(
+            help="A model's id or alias; a hub's org/name[@rev], a folder, a .gguf or .safetensors file, an address, ollama:NAME."
+        ),
     ],
     cluster: Annotated[
         str, typer.Option("--cluster", metavar="SPEC", help="How many of what: 2xspark, rtx-4090, 'mac-studio-m5-ultra-256'.")
@@ -51,6 +53,7 @@ def fit(  # noqa: PLR0917 - typer's parameters are options, given by name
         list[str] | None,
         typer.Option(metavar="COMPONENT=PLACE", help="Where a component lies: ngram=nvme, drafter=gpu, experts=ram; may be repeated."),
     ] = None,
+    offline: OfflineOption = False,
     as_of: AsOfOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 11 for a tight fit.")] = False,
     why: Annotated[bool, typer.Option("--why", help="Show the ledger, its formulas and sources, and every recipe.")] = False,
@@ -68,7 +71,7 @@ def fit(  # noqa: PLR0917 - typer's parameters are options, given by name
 
     case = fit_case(
         catalogue,
-        _asked_model(model, day),
+        asked_model(catalogue, model, day, checkpoint=checkpoint, offline=offline),
         cluster=cluster,
         context=context,
         users=users,
@@ -97,17 +100,6 @@ def fit(  # noqa: PLR0917 - typer's parameters are options, given by name
     code = exit_code(report, strict=strict)
     if code:
         raise typer.Exit(code)
-
-
-def _asked_model(name: str, day: "date") -> "str | Model":
-    """A name, or the record of a published config where the name is the path of one."""
-    from pathlib import Path
-
-    if not name.endswith(".json") and not Path(name, "config.json").is_file():
-        return name
-    from fitcheck.sources.record import config_record
-
-    return config_record(Path(name), day)
 
 
 def _places(asked: list[str]) -> "dict[ComponentKind, str]":

@@ -22,11 +22,12 @@ class Home(NamedTuple):
     codes: str = ""
 
 
-_VERDICTS = ", 10 does not fit, 11 tight (--strict), 12 unknown"
+_VERDICTS = ", 5 network, 10 does not fit, 11 tight (--strict), 12 unknown"
 COMMANDS = {
     "fit": Home("fit", "Does a model fit your machines, how far?", _VERDICTS),
     "cost": Home("cost", "Rent or own: what a month's work costs"),
     "recommend": Home("recommend", "Which models suit a cluster, best first"),
+    "inspect": Home("inspect", "Read a model where it lies: hub, folder, file", ", 5 network"),
     "models": Home("records", "Models and their builds"),
     "hardware": Home("records", "Devices and named clusters"),
     "rates": Home("rates", "What providers charge per million tokens"),

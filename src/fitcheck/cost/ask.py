@@ -69,7 +69,7 @@ def read_request(input_: str | int, output: str | int, cached: str | int) -> Tok
 
 def cost_case(
     catalogue: Catalogue,
-    models: Sequence[str] = (),
+    models: Sequence[str | Model] = (),
     *,
     tokens: str | int,
     as_of: date,
@@ -93,8 +93,8 @@ def cost_case(
 ) -> CostCase:
     """Look up everything a `cost` question names.
 
-    Texts are read as on the command line (`50M`, `$0.17`). Raises `UnknownId` for names nobody catalogued and `UsageError`, with the
-    option named, for values that make no sense.
+    `models` are names, or records made elsewhere. Texts are read as on the command line (`50M`, `$0.17`). Raises `UnknownId` for names
+    nobody catalogued and `UsageError`, with the option named, for values that make no sense.
     """
     if offpeak and schedule is not None:
         raise UsageError("--offpeak and --schedule exclude each other", hint="--offpeak bills all of it off-peak; --schedule says when")
@@ -139,8 +139,10 @@ def cost_case(
     )
 
 
-def _model(catalogue: Catalogue, name: str, as_of: date) -> Model:
-    """As `find_model`; the name of a rate is refused with the command that prices it."""
+def _model(catalogue: Catalogue, name: str | Model, as_of: date) -> Model:
+    """As `find_model`, or a record made elsewhere as it is; the name of a rate is refused with the command that prices it."""
+    if isinstance(name, Model):
+        return name
     try:
         return find_model(catalogue, name, as_of)
     except UnknownId as error:

@@ -6,7 +6,7 @@ from datetime import date
 
 from fitcheck.catalogue.hardware import Engine
 from fitcheck.catalogue.load import Catalogue
-from fitcheck.catalogue.lookup import find_build, find_checkpoint, find_cluster, find_engine
+from fitcheck.catalogue.lookup import catalogued, find_build, find_checkpoint, find_cluster, find_engine
 from fitcheck.catalogue.models import ComponentKind, Model
 from fitcheck.catalogue.recipes import Recipe
 from fitcheck.fit.case import Case
@@ -46,7 +46,7 @@ def fit_case(
         named_cluster=found.named,
         as_of=as_of,
         engines=catalogue.all(Engine),
-        recipes=catalogue.mentioning(Recipe, model=record.id),
+        recipes=catalogue.mentioning(Recipe, model=record.id) if record is not model or catalogued(catalogue, record) else (),
         context_tokens=parse_context(context) if isinstance(context, str) else context,
         users=users,
         checkpoint_id=find_checkpoint(record, checkpoint).id if checkpoint is not None else named_build.id if named_build else None,

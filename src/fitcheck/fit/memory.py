@@ -10,7 +10,7 @@ from fitcheck.catalogue.hardware import Device, Engine
 from fitcheck.catalogue.models import Architecture
 from fitcheck.catalogue.recipes import Recipe
 from fitcheck.errors import UnknownFact, UnknownId, UsageError
-from fitcheck.fit.engines.base import Allocate, Settings, StateTerm, allocator
+from fitcheck.fit.engines.base import Allocate, Settings, StateTerm, allocator, check_told
 from fitcheck.fit.layout import Layout
 from fitcheck.fit.state import KvDtype, sequence_state
 from fitcheck.units import GIB
@@ -86,6 +86,7 @@ def state_model(
     for named in _settings(engine, device, lead):
         model = StateModel(architecture, dtype, layout, allocate, named, None)
         try:
+            check_told(architecture, engine.id)
             model.terms(min(architecture.max_context_tokens, 8192), 1)
         except (UnknownFact, UsageError) as error:
             reason, refused = error.message, isinstance(error, UsageError)

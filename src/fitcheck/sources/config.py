@@ -47,8 +47,11 @@ class ConfigModel:
 def read_config(path: Path) -> ConfigModel:
     """The model of a `config.json`, or of the folder that holds one. Raises `DataError` for a file that is not a config."""
     file = path / "config.json" if path.is_dir() else path
-    config = load_config(file)
-    name = file.parent.name if file.name == "config.json" else file.stem
+    return config_model(load_config(file), file.parent.name if file.name == "config.json" else file.stem, str(file))
+
+
+def config_model(config: dict[str, Any], name: str, path: str) -> ConfigModel:
+    """The model of a config's fields, under a name and a path that tells where they come from."""
     values, model_type = decoder_of(config)
     family = family_of(config, model_type)
     fields = Fields(values, DEFAULTS.get(family or ""))
@@ -56,8 +59,8 @@ def read_config(path: Path) -> ConfigModel:
     try:
         architecture = _architecture(family, model_type, fields)
     except Unsettled as unsettled:
-        return ConfigModel(name, str(file), None, (str(unsettled),), forced)
-    return ConfigModel(name, str(file), architecture, (), forced, tuple(fields.assumed))
+        return ConfigModel(name, path, None, (str(unsettled),), forced)
+    return ConfigModel(name, path, architecture, (), forced, tuple(fields.assumed))
 
 
 def load_config(file: Path) -> dict[str, Any]:
@@ -69,16 +72,21 @@ def load_config(file: Path) -> dict[str, Any]:
             raw = stream.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         raise DataError(f"{file}: {getattr(error, 'strerror', None) or 'not a path'}") from error
+    return parse_config(raw, str(file))
+
+
+def parse_config(raw: bytes, where: str) -> dict[str, Any]:
+    """The fields of a config's bytes. Raises `DataError`, naming where they come from, for what is too large or not a JSON object."""
     if len(raw) > MOST_BYTES:
-        raise DataError(f"{file}: larger than 16 MiB, so not a config")
+        raise DataError(f"{where}: larger than 16 MiB, so not a config")
     try:
         config = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_unique)
     except RecursionError:
-        raise DataError(f"{file}: nested too deeply") from None
+        raise DataError(f"{where}: nested too deeply") from None
     except ValueError as error:
-        raise DataError(f"{file}: not JSON: {ascii(str(error))[1:-1][:120]}") from None
+        raise DataError(f"{where}: not JSON: {ascii(str(error))[1:-1][:120]}") from None
     if not isinstance(config, dict):
-        raise DataError(f"{file}: a config is a JSON object, and this is a {type(config).__name__}")
+        raise DataError(f"{where}: a config is a JSON object, and this is a {type(config).__name__}")
     return config
 
 

@@ -15,11 +15,11 @@ from typing import Any
 from fitcheck.catalogue.models import Architecture, Checkpoint, CheckpointEvent, Component, ComponentKind, Model, Parameters
 from fitcheck.catalogue.provenance import CountFigure, DayFigure, Grade, Source
 from fitcheck.errors import FitcheckError
-from fitcheck.sources.config import load_config, read_config
+from fitcheck.sources.config import ConfigModel, load_config, read_config
 from fitcheck.sources.tensors.record import Part
 from fitcheck.sources.weights import DerivedComponent, derive_components, derive_tensors, missing_parts, parameters
 
-_SOURCE = "config"
+SOURCE = "config"
 FORMATS: tuple[tuple[str, str, str], ...] = (
     ("as-configured", "native", ""),
     ("bf16", "bf16", "bf16"),
@@ -34,35 +34,41 @@ FORMATS: tuple[tuple[str, str, str], ...] = (
 def config_record(path: Path, day: date) -> Model:
     """The record of a `config.json`, or of the folder that holds one, as read on a day. Raises `DataError` for a file that is no config."""
     read = read_config(path)
-    raw = load_config(Path(read.path))
+    source = Source(url=f"file:{slug(Path(read.path).name)}", read=day, title=read.name)
+    return model_of_config(load_config(Path(read.path)), read, source, day)
+
+
+def model_of_config(raw: dict[str, Any], read: ConfigModel, source: Source, day: date) -> Model:
+    """The record of a config's fields, its builds derived for the usual formats."""
     builds = tuple(_builds(raw, day, read.forced_kv_dtype)) if read.architecture is not None else ()
     absent = "; ".join([*missing_parts(raw), *read.assumed])
     return Model(
         kind="model",
-        id=_slug(read.name),
+        id=slug(read.name),
         name=read.name,
         developer="as in the config",
         license="see the model card",
-        released=DayFigure(value=day.isoformat(), source=(_SOURCE,), grade=Grade.ASSUMED, note="the day the config was read"),
-        parameters=Parameters(total=CountFigure(value=_count(raw), source=(_SOURCE,), grade=Grade.DERIVED)),
-        architecture=_architecture(read.architecture, raw) if read.architecture is not None else None,
+        released=DayFigure(value=day.isoformat(), source=(SOURCE,), grade=Grade.ASSUMED, note="the day the config was read"),
+        parameters=Parameters(total=CountFigure(value=_count(raw), source=(SOURCE,), grade=Grade.DERIVED)),
+        architecture=architecture_of(read.architecture, raw) if read.architecture is not None else None,
         checkpoints=builds,
-        sources={_SOURCE: Source(url=f"file:{Path(read.path).name}", read=day, title=read.name)},
+        sources={SOURCE: source},
         note=f"not in the weights: {absent}" if absent else None,
     )
 
 
-def _architecture(read: Architecture, raw: dict[str, Any]) -> Architecture:
+def architecture_of(read: Architecture, raw: dict[str, Any]) -> Architecture:
     """The architecture with what the tensors add: in how many layers there are routed experts."""
     try:
         routed = [tensor.layers for tensor in derive_tensors(raw) if tensor.part is Part.EXPERTS and tensor.layers]
     except FitcheckError:
         routed = []
     layers = len({layer for layers in routed for layer in layers})
-    return read.model_copy(update={"source": (_SOURCE,), "expert_layers": layers or None})
+    return read.model_copy(update={"source": (SOURCE,), "expert_layers": layers or None})
 
 
-def _slug(name: str) -> str:
+def slug(name: str) -> str:
+    """A name as an id: lower case, dots and dashes."""
     return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.") or "model"
 
 
@@ -102,7 +108,7 @@ def _checkpoint(name: str, form: str, parts: tuple[DerivedComponent, ...], day: 
         Component(
             kind=part.kind,
             value=part.bytes,
-            source=(_SOURCE,),
+            source=(SOURCE,),
             grade=part.grade,
             note=part.formula,
             optional=part.kind is ComponentKind.DRAFTER,
@@ -110,5 +116,5 @@ def _checkpoint(name: str, form: str, parts: tuple[DerivedComponent, ...], day: 
         for part in parts
         if part.bytes
     )
-    event = CheckpointEvent.model_validate({"status": "effective", "from": day.isoformat(), "source": _SOURCE, "grade": "assumed"})
+    event = CheckpointEvent.model_validate({"status": "effective", "from": day.isoformat(), "source": SOURCE, "grade": "assumed"})
     return Checkpoint(id=name, format=form, native=native, components=components, events=(event,), note="derived from the config")

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
 from fitcheck.catalogue.models import Architecture
-from fitcheck.errors import UnknownId, UsageError
+from fitcheck.errors import UnknownFact, UnknownId, UsageError
 from fitcheck.fit.state import KvDtype
 
 
@@ -85,6 +85,16 @@ def allocator(engine: str) -> Allocate:
         raise UnknownId(f"the allocator of {engine!r} is not modelled", hint=f"modelled: {', '.join(MODULES)}")
     found: Allocate = import_module(f"fitcheck.fit.engines.{module}").allocate
     return found
+
+
+_LLAMA_CPP = ("llamacpp", "ikllamacpp")
+
+
+def check_told(architecture: Architecture, engine: str) -> None:
+    """Raise `UnknownFact` where the architecture was read from a file that says too little for the engine."""
+    module = MODULES.get(engine.lower().replace("_", "-"))
+    if architecture.only_llama_cpp and module not in _LLAMA_CPP:
+        raise UnknownFact(f"{engine} needs what the GGUF file does not say: {'; '.join(architecture.only_llama_cpp)}")
 
 
 def reject_unknown(named: dict[str, Any], known: set[str], engine: str) -> None:

@@ -1,0 +1,67 @@
+"""The model that a command was given: a record of the catalogue, or one read where it lies."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fitcheck.errors import NetworkError, UnknownId
+
+if TYPE_CHECKING:
+    from fitcheck.catalogue.load import Catalogue
+    from fitcheck.catalogue.models import Model
+    from fitcheck.sources.store_record import Reading
+
+OfflineOption = Annotated[
+    bool,
+    typer.Option("--offline", help="Never use the network; what was read before is taken from the cache.", rich_help_panel="Output"),
+]
+
+_LOOKS_OUTSIDE = ("/", "\\", "@", ":", ".json", ".gguf", ".safetensors", "~")
+"""What every name outside the catalogue has somewhere, but a folder's plain name: the readers are not even imported without it."""
+
+
+def asked_model(catalogue: Catalogue, name: str, day: date, *, checkpoint: str | None = None, offline: bool = False) -> str | Model:
+    """A name that the catalogue has, as it is; else the record of what lies there. Raises a `FitcheckError` where there is nothing.
+
+    A path, an address, `ollama:NAME` and `org/name@revision` are read where they lie; a plain `org/name` or `name:tag` only if the
+    catalogue does not know it.
+    """
+    if not any(part in name for part in _LOOKS_OUTSIDE) and not Path(name).is_dir():
+        return name
+    from fitcheck.sources.hub_names import looks_like_repository
+    from fitcheck.sources.outside import is_explicit, is_outside
+
+    if not is_explicit(name):
+        from fitcheck.catalogue.lookup import find_model
+
+        try:
+            find_model(catalogue, name, day)
+        except UnknownId as error:
+            if not is_outside(name) and not looks_like_repository(name):
+                raise
+            return _outside(name, day, checkpoint=checkpoint, offline=offline, unknown=error)
+        return name
+    return _outside(name, day, checkpoint=checkpoint, offline=offline, unknown=None)
+
+
+def _outside(name: str, day: date, *, checkpoint: str | None, offline: bool, unknown: UnknownId | None) -> Model:
+    """The record of a model outside; where the network fails a name that the catalogue nearly has, that is said too."""
+    try:
+        return read_outside(name, day, wanted=checkpoint, offline=offline).model
+    except NetworkError as error:
+        nearest = unknown.nearest if unknown is not None else ()
+        raise NetworkError(error.message, hint=error.hint, nearest=error.nearest or nearest) from error
+
+
+def read_outside(name: str, day: date, *, wanted: str | None, offline: bool) -> Reading:
+    """What lies at a path, an address, a hub or in Ollama's folder; a bar on standard error while the network is read."""
+    from fitcheck.cli.progress import network_progress
+    from fitcheck.sources.outside import open_outside
+    from fitcheck.sources.store_record import read_store
+
+    with network_progress() as progress, open_outside(name, offline=offline, progress=progress) as store:
+        return read_store(store, day, wanted)

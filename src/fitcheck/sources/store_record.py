@@ -1,0 +1,245 @@
+"""From a store to a record that `fit` and `cost` can be asked about: what its config, its listing and its files' headers say.
+
+Bytes are exact where a header or the listing was read. Of a store with many GGUF builds only one header is read, for the architecture;
+the others count as whole files until they are asked for by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from typing import Any
+
+from fitcheck.catalogue.models import Architecture, Checkpoint, CheckpointEvent, Component, ComponentKind, Model, Parameters
+from fitcheck.catalogue.provenance import CountFigure, DayFigure, Grade, Source
+from fitcheck.errors import DataError, UnknownId
+from fitcheck.frozen import frozen
+from fitcheck.sources.config import MOST_BYTES, ConfigModel, config_model, parse_config
+from fitcheck.sources.gguf_model import GgufModel, read_metadata
+from fitcheck.sources.record import architecture_of, model_of_config, slug
+from fitcheck.sources.store import Store
+from fitcheck.sources.stored.builds import Build, Listing, find_builds
+from fitcheck.sources.stored.reading import ReadBuild, read_builds
+
+FILES = "files"
+"""The name of the source that a listing and headers are cited by."""
+
+UNSETTLED_FORMAT = "unknown"
+
+
+@frozen
+class Reading:
+    """What was understood of a store: its builds, those of them whose headers were read, its config, and the record of all that.
+
+    `unknown` says what is not known and why, `notes` what a reader should know besides.
+    """
+
+    model: Model
+    listing: Listing
+    read: tuple[ReadBuild, ...]
+    config: ConfigModel | None
+    gguf: GgufModel | None
+    unknown: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def read_store(store: Store, day: date, wanted: str | None = None) -> Reading:
+    """Read a store on a day, with the headers of the build `wanted` where there are several GGUF builds.
+
+    Raises `DataError` where there is nothing to read, `UnknownId` for a build that is not there, and what the store raises.
+    """
+    raw = _config(store)
+    name, developer = _names(store)
+    config = config_model(raw, name, store.url) if raw is not None else None
+    listing = _listing(store, config)
+    whole = [build for build in listing.builds if build.problem is None]
+    if not whole:
+        if config is None or raw is None:
+            raise DataError(f"{store.label}: {_why_nothing(listing)}", hint="a model has .safetensors or .gguf files, or a config.json")
+        return _by_config(store, day, raw, config, listing, developer)
+    chosen = _chosen(whole, wanted)
+    read = tuple(found for build in chosen for found in read_builds(store, raw, build.id)) if len(chosen) < len(whole) else None
+    read = read if read is not None else read_builds(store, raw)
+    gguf = _gguf(read, name)
+    architecture = _architecture(raw, config, gguf)
+    unknown = _unknown(config if gguf is None or config is not None else None, gguf, read)
+    by_id = {found.build.id: found for found in read}
+    builds = tuple(_checkpoint(build, by_id.get(build.id), config, day, _hub_id(store)) for build in whole)
+    notes = (*listing.notes, *(note for build in listing.builds for note in _build_notes(build)), *getattr(store, "notes", ()))
+    model = Model(
+        kind="model",
+        id=slug(name),
+        name=name,
+        developer=developer,
+        license="not read",
+        hub_id=_hub_id(store),
+        released=DayFigure(value=day.isoformat(), source=(FILES,), grade=Grade.ASSUMED, note="the day the files were read"),
+        parameters=Parameters(total=_parameters(raw, gguf, read)),
+        architecture=architecture,
+        checkpoints=_distinct(builds),
+        sources={FILES: Source(url=store.url, read=day, title=store.label)},
+        note="; ".join([*unknown, *notes]) or None,
+    )
+    return Reading(model, listing, read, config, gguf, unknown, notes)
+
+
+def _listing(store: Store, config: ConfigModel | None) -> Listing:
+    """The builds of a store; where there are none a config is enough, whose builds are then derived."""
+    try:
+        return find_builds(store)
+    except DataError as error:
+        if config is None:
+            raise
+        return Listing((), (error.message,))
+
+
+def _config(store: Store) -> dict[str, Any] | None:
+    """The config at the root, else the only one there is; of a store of one file, that file."""
+    files = [file.path for file in store.files()]
+    there = [path for path in files if path.rpartition("/")[2] == "config.json"]
+    if len(files) == 1 and files[0].endswith(".json"):
+        there = files
+    path = "config.json" if "config.json" in there else there[0] if len(there) == 1 else None
+    return parse_config(store.read(path, MOST_BYTES), path) if path is not None else None
+
+
+def _names(store: Store) -> tuple[str, str]:
+    """The model's name and its publisher, as the store's own name tells them."""
+    label = store.label.partition("@")[0].rstrip("/")
+    parts = [part for part in label.split("/") if part]
+    name = parts[-1] if parts else "model"
+    for ending in (".gguf", ".safetensors", ".json"):
+        name = name.removesuffix(ending)
+    return name, parts[-2] if _hub_id(store) and len(parts) > 1 else "not stated"
+
+
+def _hub_id(store: Store) -> str | None:
+    """`org/name` where the store is a repository of a hub."""
+    repository = getattr(store, "repository", None)
+    found = getattr(repository, "id", None)
+    return found if isinstance(found, str) else None
+
+
+def _why_nothing(listing: Listing) -> str:
+    problems = [build.problem for build in listing.builds if build.problem]
+    return "; ".join([*problems, *listing.notes]) or "there is no model"
+
+
+def _by_config(store: Store, day: date, raw: dict[str, Any], config: ConfigModel, listing: Listing, developer: str) -> Reading:
+    """A store whose weights are not there, or not whole: what its builds would take is derived."""
+    source = Source(url=store.url, read=day, title=store.label)
+    model = model_of_config(raw, config, source, day).model_copy(update={"developer": developer, "hub_id": _hub_id(store)})
+    notes = (*listing.notes, *(build.problem for build in listing.builds if build.problem), *getattr(store, "notes", ()))
+    return Reading(model, listing, (), config, None, config.unknown, notes)
+
+
+def _chosen(builds: list[Build], wanted: str | None) -> list[Build]:
+    """The builds whose headers are read. Raises `UnknownId` for a wanted build that is not there."""
+    ggufs = [build for build in builds if build.kind == "gguf"]
+    others = [build for build in builds if build.kind != "gguf"]
+    if wanted is not None:
+        found = [build for build in builds if slug(build.id) == slug(wanted)]
+        found = found or [build for build in builds if slug(build.id).endswith(slug(wanted))]
+        if len(found) != 1:
+            nearest = tuple(slug(build.id) for build in builds[:3])
+            raise UnknownId(f"{wanted[:80]!a} is {'no' if not found else 'more than one'} build there", nearest=nearest)
+        return [*others, *found] if found[0] in ggufs else builds if len(ggufs) < 2 else others
+    if len(ggufs) < 2:
+        return builds
+    return [*others, min(ggufs, key=lambda build: build.bytes if build.bytes is not None else 1 << 62)]
+
+
+def _gguf(read: Iterable[ReadBuild], name: str) -> GgufModel | None:
+    """What the first GGUF file says of its model."""
+    header = next((found.header for found in read if found.header is not None), None)
+    if header is None:
+        return None
+    return read_metadata(header.metadata, {key: found.length for key, found in header.lengths.items()}, header.tensors, name=name)
+
+
+def _architecture(raw: dict[str, Any] | None, config: ConfigModel | None, gguf: GgufModel | None) -> Architecture | None:
+    """The config's where it settles one, else that of the GGUF file."""
+    if config is not None and config.architecture is not None and raw is not None:
+        return architecture_of(config.architecture, raw).model_copy(update={"source": (FILES,)})
+    if gguf is None or gguf.architecture is None:
+        return None
+    return gguf.architecture.model_copy(update={"source": (FILES,), "only_llama_cpp": gguf.lost})
+
+
+def _unknown(config: ConfigModel | None, gguf: GgufModel | None, read: Iterable[ReadBuild]) -> tuple[str, ...]:
+    reasons = list(config.unknown) if config is not None else []
+    if gguf is not None and (config is None or config.architecture is None):
+        reasons += list(gguf.unknown)
+    for found in read:
+        reasons += list(found.contents.unknown)
+        if found.format.name is None:
+            reasons.append(f"the format of {found.build.id}: {found.format.why}")
+    return tuple(dict.fromkeys(reasons))
+
+
+def _build_notes(build: Build) -> tuple[str, ...]:
+    return (*build.notes, *((f"{build.id}: {build.problem}",) if build.problem else ()))
+
+
+def _parameters(raw: dict[str, Any] | None, gguf: GgufModel | None, read: tuple[ReadBuild, ...]) -> CountFigure:
+    """Parameters of the decoder: as its GGUF file counts them, else as stored in the build with most of them; 0 where nothing tells."""
+    if gguf is not None and gguf.parameters:
+        return CountFigure(value=gguf.parameters, source=(FILES,), grade=Grade.PUBLISHED)
+    apart = ("drafter", "vision")
+    counted = [
+        found.contents.parameters - sum(found.contents.parameters_by_part.get(part, 0) for part in apart)
+        for found in read
+        if found.contents.parameters
+    ]
+    note = None if counted or raw is None else "not counted"
+    return CountFigure(value=max(counted, default=0), source=(FILES,), grade=Grade.PUBLISHED, note=note)
+
+
+def _checkpoint(build: Build, read: ReadBuild | None, config: ConfigModel | None, day: date, hub_id: str | None) -> Checkpoint:
+    event = CheckpointEvent.model_validate({"status": "effective", "from": day.isoformat(), "source": FILES, "grade": "assumed"})
+    form = "gguf" if build.kind == "gguf" else (read.format.name if read is not None else None) or UNSETTLED_FORMAT
+    label = f"{read.format.label}, by {read.format.why}" if read is not None and read.format.label else None
+    components = _components(build, read)
+    return Checkpoint(
+        id=slug(build.id),
+        hub_id=hub_id,
+        format=form,
+        kv_dtype=config.forced_kv_dtype if config is not None and build.kind == "safetensors" else None,
+        components=components,
+        events=(event,),
+        note=label,
+    )
+
+
+def _components(build: Build, read: ReadBuild | None) -> tuple[Component, ...]:
+    if read is not None and read.contents.components:
+        return tuple(
+            Component(kind=part.kind, value=part.bytes, source=(FILES,), grade=part.grade, note=part.note, optional=part.optional)
+            for part in read.contents.components
+            if part.bytes
+        )
+    parts = (
+        (ComponentKind.WEIGHTS, build.bytes, False),
+        (ComponentKind.VISION, _bytes(build.towers), False),
+        (ComponentKind.DRAFTER, _bytes(build.drafters), True),
+    )
+    return tuple(
+        Component(kind=kind, value=size, source=(FILES,), grade=Grade.PUBLISHED, note="whole files, as listed", optional=optional)
+        for kind, size, optional in parts
+        if size
+    )
+
+
+def _bytes(files: tuple[Any, ...]) -> int | None:
+    sizes = [file.bytes for file in files]
+    return None if None in sizes else sum(sizes)
+
+
+def _distinct(builds: tuple[Checkpoint, ...]) -> tuple[Checkpoint, ...]:
+    """Builds with ids of their own, where two names come to the same one."""
+    seen: dict[str, int] = {}
+    found = []
+    for build in builds:
+        seen[build.id] = seen.get(build.id, 0) + 1
+        found.append(build if seen[build.id] == 1 else build.model_copy(update={"id": f"{build.id}-{seen[build.id]}"}))
+    return tuple(found)
