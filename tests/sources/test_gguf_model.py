@@ -109,6 +109,9 @@ def test_what_the_file_says_is_published_and_llama_cpps_rules_are_named():
     model = published(TABLE[0])
     assert model.architecture.grade is Grade.DERIVED
     assert "attention.sliding_window_pattern = 2" in model.architecture.note
+    nemotron = published(TABLE[-1])
+    assert nemotron.architecture.max_context_tokens == 1_048_576
+    assert "the model's own may differ" in nemotron.assumed[0]
 
 
 UNKNOWN = [

@@ -16,7 +16,7 @@ from fitcheck.frozen import frozen
 from fitcheck.sources.families.fields import MOST_TOKENS, Fields, Unsettled, shown
 from fitcheck.sources.families.sizes import sizes
 from fitcheck.sources.gguf_model.about import file_type, parameters, text_of
-from fitcheck.sources.gguf_model.arches import APART, ARCHES, Arch, family_of, lost_in
+from fitcheck.sources.gguf_model.arches import APART, ARCHES, WRITTEN_CONTEXT, Arch, family_of, lost_in
 from fitcheck.sources.gguf_model.dialect import translated
 from fitcheck.sources.gguf_model.keys import Keys
 from fitcheck.sources.store import StoredTensor
@@ -89,6 +89,8 @@ def _known_arch(metadata: Mapping[str, Any]) -> tuple[str, Arch]:
 def _architecture(arch: Arch, keys: Keys, vocabulary: int | None, names: frozenset[str]) -> Architecture:
     family, found = family_of(arch, keys), arch.build(keys, names)
     context = keys.count("context_length", most=MOST_TOKENS)
+    if WRITTEN_CONTEXT.get(keys.arch) == context:
+        keys.rule(f"the converter writes a context_length of {context:,} into every {keys.arch} file; the model's own may differ")
     return Architecture(
         source=(SOURCE,),
         grade=Grade.DERIVED if keys.assumed else Grade.PUBLISHED,

@@ -118,6 +118,10 @@ ARCHES: dict[str, Arch] = {
 }
 """One entry for each architecture."""
 
+WRITTEN_CONTEXT = {"falcon": 2048, **dict.fromkeys(["granitehybrid", "nemotron_h", "nemotron_h_moe"], 2**20)}
+"""The context that llama.cpp's converter writes into every file of an architecture, whatever the config says (`conversion/falcon.py`,
+`GraniteHybridModel` in `granite.py`, of which Nemotron-H's is one)."""
+
 APART = {
     "clip": "a projector for images or sound, not a language model",
     "eagle3": "a drafter (EAGLE-3), which runs beside a model",

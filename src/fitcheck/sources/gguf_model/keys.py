@@ -18,6 +18,7 @@ class Keys(Fields):
     """
 
     def __init__(self, arch: str, metadata: Mapping[str, Any], lengths: Mapping[str, int]) -> None:
+        self.arch = arch
         start = f"{arch}."
         own = {key.removeprefix(start): value for key, value in metadata.items() if key.startswith(start)}
         super().__init__({key: list(value[: MOST_LIST + 1]) if isinstance(value, tuple) else value for key, value in own.items()})
