@@ -83,10 +83,11 @@ def exchange(
 
 def _wait_s(asked_s: float | None, attempt: int, patience: Patience) -> float | None:
     """How long to wait before the next attempt; None where the server asks for more than anyone would wait."""
-    if asked_s is not None:
-        return asked_s + random.random() * 0.1 if asked_s <= patience.longest_wait_s else None  # noqa: S311 - jitter, no secret
     longest: float = min(patience.backoff_s * 2 ** (attempt - 1), patience.longest_wait_s)
-    return longest * (0.5 + random.random() / 2)  # noqa: S311 - as above
+    backoff_s = longest * (0.5 + random.random() / 2)  # noqa: S311 - jitter, no secret
+    if asked_s is None:
+        return backoff_s
+    return asked_s + backoff_s if asked_s <= patience.longest_wait_s else None
 
 
 def _tried(error: NetworkError, attempts: int) -> NetworkError:

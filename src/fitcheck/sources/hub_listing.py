@@ -17,7 +17,7 @@ from fitcheck.sources.hub_names import DEFAULT_ENDPOINT, check_path, is_commit
 from fitcheck.sources.store import StoredFile
 from fitcheck.sources.weburl import origin
 
-MOST_LISTING_BYTES = 64 * 1024**2
+MOST_LISTING_BYTES = 16 * 1024**2
 MOST_RELIABLE_FILES = 1000
 MOST_FILES = 100_000
 MOST_PAGES = 200

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 from fitcheck.frozen import frozen
@@ -59,9 +62,11 @@ def allowed_s(get: Get, patience: Patience) -> float:
 
 
 def asked_wait_s(headers: dict[str, str]) -> float | None:
-    """The seconds after which a server wants to be asked again: Retry-After in seconds, or the hub's RateLimit."""
+    """The seconds after which a server wants to be asked again: Retry-After as seconds or as a date, or the hub's RateLimit."""
     after = headers.get("retry-after", "").strip()
     if after.isascii() and after.isdigit() and len(after) < 8:
         return float(after)
+    with suppress(ValueError, TypeError, OverflowError):
+        return max(0.0, (parsedate_to_datetime(after) - datetime.now(UTC)).total_seconds())
     reset = _RATE_LIMIT_RESET.search(headers.get("ratelimit", ""))
     return float(reset[1]) if reset is not None else None
