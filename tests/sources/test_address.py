@@ -8,7 +8,6 @@ from fitcheck.errors import DataError, NetworkError, UsageError
 from fitcheck.sources.address import hub_page, open_address
 from fitcheck.sources.cache import Cache, default_directory
 from fitcheck.sources.hub import HubStore
-from fitcheck.sources.hub_names import access, find_token
 from fitcheck.sources.store import Span
 from fitcheck.sources.web import AddressStore
 from fitcheck.sources.weburl import parse_web_address, public_url
@@ -16,13 +15,10 @@ from fitcheck.sources.wire import Patience
 from tests.sources.loopback import COMMIT, Blob, Hub, Server, answering, ranged, reply
 
 GGUF = Blob(b"GGUF\x03\0\0\0", 4_000_000_000)
-VARIABLES = ("HF_ENDPOINT", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH", "HF_HOME", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 
 
 @pytest.fixture(autouse=True)
-def _nothing_of_this_machine(monkeypatch, tmp_path):
-    for name in (*VARIABLES, "XDG_CACHE_HOME", "HF_HUB_DISABLE_IMPLICIT_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
+def _own_home(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("FITCHECK_CACHE", str(tmp_path / "cache"))
 
@@ -214,52 +210,6 @@ def test_a_page_of_the_hub_is_its_repository_from_the_endpoint(monkeypatch):
             with open_address(f"https://huggingface.co/org/model/{page}") as store, pytest.raises(DataError, match="it has no"):
                 store.files()
         assert isinstance(open_address(f"{hub.front.url}/elsewhere/a.gguf"), AddressStore)
-
-
-def test_where_the_token_comes_from(monkeypatch, tmp_path):
-    assert find_token() is None
-    (tmp_path / ".cache" / "huggingface").mkdir(parents=True)
-    (tmp_path / ".cache" / "huggingface" / "token").write_text("hf_home\n")
-    assert find_token() == "hf_home"
-    for variable, value in (("XDG_CACHE_HOME", "xdg"), ("HF_HOME", "hfhome"), ("HF_TOKEN_PATH", "else/token")):
-        place = tmp_path / value / {"XDG_CACHE_HOME": "huggingface/token", "HF_HOME": "token", "HF_TOKEN_PATH": ""}[variable]
-        place.parent.mkdir(parents=True)
-        place.write_text(f"hf_{variable}\r\n")
-        monkeypatch.setenv(variable, f"$HOME/{value}" if variable == "HF_TOKEN_PATH" else str(tmp_path / value))
-        assert find_token() == f"hf_{variable}"
-    for variable in ("HUGGING_FACE_HUB_TOKEN", "HF_TOKEN"):
-        monkeypatch.setenv(variable, f" hf_{variable} ")
-        assert find_token() == f"hf_{variable}"
-    monkeypatch.setenv("HF_TOKEN", "hf_a\x1b[2J b")
-    with pytest.raises(UsageError) as caught:
-        find_token()
-    assert "hf_a" not in caught.value.message
-
-
-def test_endpoint_and_offline_of_the_environment(monkeypatch):
-    monkeypatch.setenv("HF_TOKEN", "hf_x")
-    assert access() == ("https://huggingface.co", "hf_x", False)
-    assert access(offline=True).offline
-    monkeypatch.setenv("HF_HUB_OFFLINE", "on")
-    assert access().offline
-    monkeypatch.setenv("HF_ENDPOINT", "http://mirror.example/hf/")
-    assert access() == ("http://mirror.example/hf", None, True)  # a token does not go over http
-    monkeypatch.setenv("HF_ENDPOINT", "https://mirror.example/hf/")
-    assert access().token == "hf_x"
-    monkeypatch.setenv("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1")
-    assert access().token is None
-    for wrong in (
-        "mirror.example",
-        "us3r:pa55@mirror",
-        "https://us3r:pa55@mirror.example",
-        "https://mirror.example/?pa55",
-        "ftp://pa55",
-        "https://",
-    ):
-        monkeypatch.setenv("HF_ENDPOINT", wrong)
-        with pytest.raises(UsageError) as caught:
-            access()
-        assert "pa55" not in caught.value.message or wrong == "ftp://pa55"
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ import sys
 from pathlib import Path
 from fitcheck.sources.cache import Cache, key
 cache = Cache(Path(sys.argv[1]), most_bytes=200_000)
-for turn in range(60):
+for turn in range(25):
     for index in range(20):
         entry = cache.read(key(index))
         assert entry is None or entry.data == bytes([index]) * 2000, index

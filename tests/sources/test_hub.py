@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from fitcheck.errors import DataError, NetworkError, UsageError
+from fitcheck.errors import DataError, NetworkError
 from fitcheck.sources.cache import Cache
 from fitcheck.sources.hub import HubStore
 from fitcheck.sources.hub_names import Access, parse_repository
@@ -289,41 +289,3 @@ def test_progress_counts_bytes_from_the_calling_thread(shards):
     with Hub(dict(list(shards.items())[:4])) as hub, store_of(hub, progress=lambda *step: seen.append(step)) as store:
         headers = headers_of(store)
     assert seen[-1] == (sum(map(len, headers)), sum(map(len, headers)), "org/model")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "org",
-        "org/",
-        "/name",
-        "a/b/c",
-        "org/na me",
-        "org/..",
-        "org/a--b",
-        "org/a..b",
-        "org/x.git",
-        "-org/x",
-        "org/x-",
-        "org/ñ",
-        "org/" + "x" * 97,
-    ]
-    + [f"org/name@{bad}" for bad in ("", "a b", "../x", "a..b", "/a", "a/", "a//b", "a^", "a:b", "-x", "a\x00", "x.lock", "@{", "r" * 300)],
-)
-def test_names_that_no_repository_has_are_refused(text):
-    with pytest.raises(UsageError):
-        parse_repository(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "revision"),
-    [
-        ("org/name", "main"),
-        ("Org-1/na_me.v2", "main"),
-        ("org/name@refs/pr/3", "refs/pr/3"),
-        ("org/name@v1.0", "v1.0"),
-        (f"o/n@{COMMIT}", COMMIT),
-    ],
-)
-def test_names_and_revisions(text, revision):
-    assert parse_repository(text).revision == revision
