@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import NamedTuple
+from urllib.parse import quote
 
 from fitcheck.errors import DataError, FitcheckError, NetworkError
 from fitcheck.sources.hub_names import Repository
@@ -103,7 +104,10 @@ def _no_revision(asked: Asked, answer: Answer) -> FitcheckError:  # noqa: ARG001
 def _no_file(asked: Asked, answer: Answer) -> FitcheckError:
     if asked.file is None:
         return _no_repository(asked, answer)
-    return DataError(f"{asked.name}: there is no such file", hint=f"its files are listed at {asked.page}/tree/main")
+    return DataError(
+        f"{asked.name}: there is no such file",
+        hint=f"its files are listed at {asked.page}/tree/{quote(asked.repository.revision, safe='')}",
+    )
 
 
 def _too_many(asked: Asked, answer: Answer) -> FitcheckError:
