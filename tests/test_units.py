@@ -5,7 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fitcheck.errors import UsageError
-from fitcheck.units import counted_from, format_gib, format_instant, format_size, parse_bytes, parse_context, parse_instant, parse_volume
+from fitcheck.units import (
+    counted_from,
+    format_gib,
+    format_instant,
+    format_size,
+    parse_bandwidth,
+    parse_bytes,
+    parse_context,
+    parse_instant,
+    parse_volume,
+    short_bandwidth,
+    short_size,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,10 +35,51 @@ def test_sizes_are_read_with_their_unit(text, expected):
     assert parse_bytes(text) == expected
 
 
-@pytest.mark.parametrize("text", ["128", "", "GB", "-3 GB", "1e9 B", "nan GB", "12 Gb/s", "1.2.3 GB"])
+@pytest.mark.parametrize("text", ["128", "", "GB", "-3 GB", "1e9 B", "nan GB", "12 Gb/s", "1.2.3 GB", "5 iB"])
 def test_a_size_without_a_clear_unit_is_refused(text):
     with pytest.raises(UsageError, match="as a size"):
         parse_bytes(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("936GB/s", 936_000_000_000),
+        ("3.35 TB/s", 3_350_000_000_000),
+        ("936gb/s", 936_000_000_000),
+        ("1GiB/sec", 1_073_741_824),
+    ],
+)
+def test_bandwidths_are_bytes_a_second(text, expected):
+    assert parse_bandwidth(text) == expected
+
+
+@pytest.mark.parametrize("text", ["936Gb/s", "936 Gbit/s", "936gbps", "936GB", "GB/s", "936", ""])
+def test_bits_and_bare_numbers_are_no_bandwidth(text):
+    with pytest.raises(UsageError, match=r"bits a second|as a bandwidth") as caught:
+        parse_bandwidth(text)
+    assert "936GB/s" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (25_769_803_776, "24GiB"),  # 24 x 1,073,741,824
+        (80_000_000_000, "80GB"),
+        (25_757_220_864, "24564MiB"),  # 24,564 x 1,048,576, as nvidia-smi prints an RTX 4090
+        (576, "576B"),
+        (130_663_006_208, "127600592KiB"),  # MemTotal of a DGX Spark: 127,600,592 kB
+        (25_286_017_025, "25286017025B"),
+    ],
+)
+def test_a_short_size_is_exact(size, text):
+    assert short_size(size) == text
+
+
+@given(st.integers(1, 10**16))
+def test_short_texts_are_read_back(value):
+    assert parse_bytes(short_size(value)) == value
+    assert parse_bandwidth(short_bandwidth(value)) == value
 
 
 @pytest.mark.parametrize(

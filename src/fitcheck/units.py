@@ -29,7 +29,11 @@ _BYTE_UNITS = {
     "GIB": GIB,
     "TIB": 1024**4,
 }
-_SIZE = re.compile(r"^\s*([0-9][0-9_,]*(?:\.[0-9]+)?)\s*([KMGT]?i?B)\s*$", re.IGNORECASE)
+_SIZE = re.compile(r"^\s*([0-9][0-9_,]*(?:\.[0-9]+)?)\s*((?:[KMGT]i?)?B)\s*$", re.IGNORECASE)
+_BITS = re.compile(r"[KMGT]b(?!\w)|[bB]it|bps")
+_PER_SECOND = re.compile(r"\s*/\s*s(?:ec)?\s*$", re.IGNORECASE)
+_SHORT_UNITS = ("GiB", "GB", "MiB", "MB", "KiB", "KB")
+_SHORT_DIGITS = 2
 _CONTEXT_SUFFIXES = {"": 1, "K": KIB, "M": MIB}
 _VOLUME_SUFFIXES = {"": 1, "K": 1000, "M": 1000**2, "B": 1000**3, "G": 1000**3, "T": 1000**4}
 _NUMBER = re.compile(r"^\s*([0-9][0-9_,]*(?:\.[0-9]+)?)\s*([A-Za-z]?)\s*$")
@@ -47,6 +51,40 @@ def parse_bytes(text: str) -> int:
         raise UsageError(f"cannot read {text!r} as a size", hint="write a number with its unit, such as 102GiB or 128GB")
     number = _number(match[1])
     return int((number * _BYTE_UNITS[match[2].upper()]).to_integral_value())
+
+
+def parse_bandwidth(text: str) -> int:
+    """Bytes a second in a memory bandwidth such as `936GB/s` or `3.35 TB/s`.
+
+    Bits are refused (`Gb/s`, `Gbit/s`): memory is sold in bytes a second, links in bits. Raises `UsageError`.
+    """
+    hint = "write bytes a second with the unit, such as 936GB/s or 3.35TB/s"
+    size, found = _PER_SECOND.subn("", text)
+    if _BITS.search(text):
+        raise UsageError(f"{text!r} reads as bits a second", hint=hint)
+    if not found:
+        raise UsageError(f"cannot read {text!r} as a bandwidth", hint=hint)
+    try:
+        return parse_bytes(size)
+    except UsageError as error:
+        raise UsageError(f"cannot read {text!r} as a bandwidth", hint=hint) from error
+
+
+def short_size(size_bytes: int) -> str:
+    """The shortest usual text that `parse_bytes` reads back as just this size: `24GiB`, `80GB`, `23.55GiB`, else `25286017025B`."""
+    for unit in _SHORT_UNITS:
+        scale = _BYTE_UNITS[unit.upper()]
+        number = round(Decimal(size_bytes) / scale, _SHORT_DIGITS)
+        if number >= 1 and int((number * scale).to_integral_value()) == size_bytes:
+            return f"{number.normalize():f}{unit}"
+    return f"{size_bytes}B"
+
+
+def short_bandwidth(bytes_per_s: int) -> str:
+    """As `short_size`, a second, in the decimal units that bandwidths are given in where they serve: `936GB/s`, `3350GB/s`."""
+    number = round(Decimal(bytes_per_s) / GB, _SHORT_DIGITS)
+    exact = number > 0 and int((number * GB).to_integral_value()) == bytes_per_s
+    return f"{number.normalize():f}GB/s" if exact else f"{bytes_per_s}B/s"
 
 
 def format_gib(size_bytes: int, digits: int = 2) -> str:

@@ -7,7 +7,7 @@ from datetime import date
 from fitcheck.advise.case import RecommendCase
 from fitcheck.catalogue.hardware import Device, Engine
 from fitcheck.catalogue.load import Catalogue
-from fitcheck.catalogue.lookup import find_cluster, find_engine
+from fitcheck.catalogue.lookup import ClusterSpec, find_cluster, find_engine
 from fitcheck.catalogue.recipes import Recipe
 from fitcheck.errors import UsageError
 from fitcheck.units import parse_context
@@ -16,7 +16,7 @@ from fitcheck.units import parse_context
 def recommend_case(
     catalogue: Catalogue,
     *,
-    cluster: str,
+    cluster: str | ClusterSpec,
     as_of: date,
     context: str | int | None = None,
     users: int = 1,
@@ -37,6 +37,7 @@ def recommend_case(
         device=found.device,
         count=found.count,
         named_cluster=found.named,
+        origin=found.origin,
         as_of=as_of,
         engines=catalogue.all(Engine),
         recipes=recipes,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import TYPE_CHECKING
 
 from fitcheck.catalogue.hardware import Cluster, Device, Engine
 from fitcheck.catalogue.models import Model
@@ -10,6 +11,9 @@ from fitcheck.catalogue.recipes import Recipe
 from fitcheck.fit.case import Case, check_asked
 from fitcheck.frozen import frozen
 from fitcheck.units import counted_from
+
+if TYPE_CHECKING:
+    from fitcheck.catalogue.described import Origin
 
 
 @frozen
@@ -23,6 +27,7 @@ class RecommendCase:
     engines: tuple[Engine, ...]
     recipes: tuple[Recipe, ...]
     named_cluster: Cluster | None = None
+    origin: Origin | None = None
     context_tokens: int | None = None
     users: int = 1
     engine_id: str | None = None
@@ -51,6 +56,7 @@ class RecommendCase:
             engines=self.engines,
             recipes=tuple(recipe for recipe in self.recipes if recipe.model == model.id),
             named_cluster=self.named_cluster,
+            origin=self.origin,
             context_tokens=longest if self.ends_before(model) else self.context_tokens,
             users=self.users,
             engine_id=self.engine_id,

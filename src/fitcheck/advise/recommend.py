@@ -183,6 +183,8 @@ def _warnings(rows: tuple[RecommendRow, ...]) -> Iterator[str]:
 
 
 def _assumptions(question: RecommendCase) -> Iterator[Assumption]:
+    if question.origin is not None:
+        yield from (Assumption(text, "--cluster") for text in question.origin.assumed)
     if question.context_tokens is None:
         words = f"a context of {HEADLINE_CONTEXT_TOKENS:,} tokens per user, or the model's maximum where that is smaller"
         yield Assumption(words, "--context")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from fitcheck.catalogue import variants
 from fitcheck.catalogue.hardware import Cluster, Device, Engine
@@ -15,6 +15,7 @@ from fitcheck.errors import UnknownId, UsageError
 from fitcheck.frozen import frozen
 
 if TYPE_CHECKING:
+    from fitcheck.catalogue.described import Origin
     from fitcheck.catalogue.recipes import Recipe
 
 MAX_DEVICES = 4096
@@ -29,11 +30,15 @@ _LOOSE = (
 
 @frozen
 class ClusterSpec:
-    """Some number of one device; `named` is the catalogue's cluster of that make-up, which says what joins them."""
+    """Some number of one device; `named` is the catalogue's cluster of that make-up, which says what joins them.
+
+    `origin` is there where the device was described or found, and not taken from the catalogue as it stands.
+    """
 
     device: Device
     count: int
     named: Cluster | None
+    origin: Origin | None = None
 
     @property
     def label(self) -> str:
@@ -129,11 +134,14 @@ def find_recipe(catalogue: Catalogue, name: str) -> Recipe:
     return catalogue.get(Recipe, record_id)
 
 
-def find_cluster(catalogue: Catalogue, spec: str) -> ClusterSpec:
-    """The cluster in a spec: `2xspark`, `2x dgx-spark`, `spark*2`, one device by name, or a named cluster.
+def find_cluster(catalogue: Catalogue, spec: str | ClusterSpec) -> ClusterSpec:
+    """The cluster in a spec: `2xspark`, `2x dgx-spark`, `spark*2`, one device by name, a named cluster, or a description.
 
-    Raises `UsageError` for a count that makes no sense and `UnknownId` for a device nobody has catalogued.
+    A description (`2x24GiB@936GB/s`) is what is left where no name is; a cluster that was found elsewhere is taken as it is. Raises
+    `UsageError` for a count that makes no sense or a description that cannot be read, and `UnknownId` for a device nobody has catalogued.
     """
+    if not isinstance(spec, str):
+        return spec
     if not spec.strip():
         raise UsageError("the cluster is empty", hint="name a device and how many of it, such as 2xspark")
     match = _COUNTED.match(spec) or _TIMES.match(spec)
@@ -148,9 +156,19 @@ def find_cluster(catalogue: Catalogue, spec: str) -> ClusterSpec:
         match, device_id = _loosely(catalogue, spec)
     count = _count(match["count"]) if match else 1
     if device_id is None:
-        raise _unknown_device(catalogue, spec, match and match["name"], count)
+        return _described(catalogue, match["name"] if match else spec, count) or _not_found(catalogue, spec, match and match["name"], count)
     device = variants.device(catalogue, device_id)
-    return ClusterSpec(device, count, _default_cluster(catalogue, device, count))
+    return ClusterSpec(device, count, default_cluster(catalogue, device, count))
+
+
+def _described(catalogue: Catalogue, name: str, count: int) -> ClusterSpec | None:
+    from fitcheck.catalogue.described import looks_described, parse_described
+
+    if not looks_described(name):
+        return None
+    machine = parse_described(name)
+    wired = catalogue.get(Engine, "mlx") if machine.chip == "apple" and "mlx" in catalogue.blocks("engine") else None
+    return ClusterSpec(machine.device(wired), count, None, machine.origin)
 
 
 def _loosely(catalogue: Catalogue, spec: str) -> tuple[re.Match[str] | None, str | None]:
@@ -170,13 +188,15 @@ def _count(written: str) -> int:
     return count
 
 
-def _unknown_device(catalogue: Catalogue, spec: str, name: str | None, count: int) -> UnknownId:
+def _not_found(catalogue: Catalogue, spec: str, name: str | None, count: int) -> NoReturn:
     from fitcheck.catalogue.nearest import nearest_clusters
 
     nearest = nearest_clusters(catalogue, name or spec, None if name is None else count)
-    return UnknownId(f"unknown device {name or spec!r}", hint="'fitcheck hardware' lists them all", nearest=nearest)
+    hint = "'fitcheck hardware' lists them all; a machine can be described too: 2x24GiB@936GB/s"
+    raise UnknownId(f"unknown device {name or spec!r}", hint=hint, nearest=nearest)
 
 
-def _default_cluster(catalogue: Catalogue, device: Device, count: int) -> Cluster | None:
+def default_cluster(catalogue: Catalogue, device: Device, count: int) -> Cluster | None:
+    """The named cluster that is meant by a count of a device, or None."""
     found = catalogue.mentioning(Cluster, device=device.platform, count=count)
     return next((cluster for cluster in found if cluster.default), None)

@@ -79,7 +79,7 @@ def cost_case(
     cached: str | int | None = None,
     offpeak: bool = False,
     schedule: str | None = None,
-    cluster: str = DEFAULT_CLUSTER,
+    cluster: str | ClusterSpec = DEFAULT_CLUSTER,
     months: str | int | None = None,
     residual: str | Decimal | None = None,
     electricity: str | Decimal | None = None,

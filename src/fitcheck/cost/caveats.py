@@ -19,6 +19,8 @@ _SHOWN = 8
 def assumptions(case: CostCase, found: Rents, own: OwnReport | None) -> Iterator[Assumption]:
     """What the answer takes for granted."""
     work = case.workload
+    if case.cluster.origin is not None:
+        yield from (Assumption(text, "--cluster") for text in case.cluster.origin.assumed)
     if work.sources:
         yield Assumption(f"the split of {work.split_from}, {work.grade.value}", "--profile, --input --output --cached")
     if case.load is None and not case.offpeak:

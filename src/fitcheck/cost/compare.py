@@ -113,10 +113,11 @@ def _side(
         unfit = does_not_fit(case)
         if unfit is not None:
             return None, unfit
-        return None, f"by {case.as_of.isoformat()} no recipe in the catalogue gives a speed for {names} on {label} (--speed gives one)"
+        options = f"--speed gives one{_also_missing(case, priced=bought is not None)}"
+        return None, f"by {case.as_of.isoformat()} no recipe in the catalogue gives a speed for {names} on {label} ({options})"
     if bought is None:
         device, day = case.cluster.device.id, case.as_of.isoformat()
-        return None, f"no price in USD is known for {device} on {day} (--price gives it for all {label})"
+        return None, f"no price in USD is known for {device} on {day} (--price gives it for all {label}{_also_missing(case, priced=True)})"
     busy, idle = watts(case, "busy"), watts(case, "idle")
     if busy is None:
         return None, f"nobody has published what {label} draws when busy (--watts gives it)"
@@ -137,6 +138,13 @@ def _side(
     )
     cards = tuple(option.billed_per_mtok for option in found.usd if option.model == speeds.model.id)
     return Side(plan, case.workload, cards, _own_cached(case), fits is None or fits.verdict is not Verdict.NO), None
+
+
+def _also_missing(case: CostCase, *, priced: bool) -> str:
+    """Further options without which owning this cluster cannot be judged, for a message that already names one."""
+    price = [] if priced else ["--price what it costs"]
+    power = [] if watts(case, "busy") is not None else ["--watts what it draws"]
+    return "".join(f", {option}" for option in (*price, *power))
 
 
 def _own_cached(case: CostCase) -> Decimal:

@@ -78,6 +78,7 @@ def _fit_case(case: CostCase, model: Model) -> Case:
         device=case.cluster.device,
         count=case.cluster.count,
         named_cluster=case.cluster.named,
+        origin=case.cluster.origin,
         as_of=case.as_of,
         engines=case.engines,
         recipes=tuple(recipe for recipe in case.platform_recipes if recipe.model == model.id),

@@ -6,7 +6,7 @@ from datetime import date
 
 from fitcheck.catalogue.hardware import Engine
 from fitcheck.catalogue.load import Catalogue
-from fitcheck.catalogue.lookup import catalogued, find_build, find_checkpoint, find_cluster, find_engine
+from fitcheck.catalogue.lookup import ClusterSpec, catalogued, find_build, find_checkpoint, find_cluster, find_engine
 from fitcheck.catalogue.models import ComponentKind, Model
 from fitcheck.catalogue.recipes import Recipe
 from fitcheck.fit.case import Case
@@ -18,7 +18,7 @@ def fit_case(
     catalogue: Catalogue,
     model: str | Model,
     *,
-    cluster: str,
+    cluster: str | ClusterSpec,
     as_of: date,
     context: str | int | None = None,
     users: int = 1,
@@ -44,6 +44,7 @@ def fit_case(
         device=found.device,
         count=found.count,
         named_cluster=found.named,
+        origin=found.origin,
         as_of=as_of,
         engines=catalogue.all(Engine),
         recipes=catalogue.mentioning(Recipe, model=record.id) if record is not model or catalogued(catalogue, record) else (),

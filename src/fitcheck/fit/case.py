@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from datetime import date
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fitcheck.catalogue.hardware import Cluster, Device, Engine
 from fitcheck.catalogue.models import ComponentKind, Model
@@ -15,6 +15,9 @@ from fitcheck.fit.layout import Degrees
 from fitcheck.fit.report import CitedSource, ClusterRow
 from fitcheck.fit.sources import cite
 from fitcheck.frozen import frozen
+
+if TYPE_CHECKING:
+    from fitcheck.catalogue.described import Origin
 
 HEADLINE_CONTEXT_TOKENS = 32_768
 """The context that the verdict is given for when none was asked (or the model's maximum, if smaller)."""
@@ -36,6 +39,7 @@ class Case:
     engines: tuple[Engine, ...]
     recipes: tuple[Recipe, ...]
     named_cluster: Cluster | None = None
+    origin: Origin | None = None
     context_tokens: int | None = None
     users: int = 1
     checkpoint_id: str | None = None

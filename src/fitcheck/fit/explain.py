@@ -14,7 +14,7 @@ from fitcheck.fit.placement import on_device
 from fitcheck.fit.report import Assumption, CheckpointRow, DeviceLedger, Verdict
 from fitcheck.fit.sources import oldest
 from fitcheck.fit.startup import startup_warnings
-from fitcheck.units import format_gib, format_size
+from fitcheck.units import GIB, format_gib, format_size
 
 if TYPE_CHECKING:
     from fitcheck.fit.assess import Assessment
@@ -61,6 +61,8 @@ def assumptions(found: Assessment, case: Case, builds: int) -> tuple[Assumption,
 
 
 def _assumptions(plan: Plan, case: Case, builds: int) -> Iterator[Assumption]:
+    if case.origin is not None:
+        yield from (Assumption(text, "--cluster") for text in case.origin.assumed)
     if case.checkpoint_id is None:
         only = "the only one known" if builds == 1 else f"the best of {builds}"
         yield Assumption(f"checkpoint {plan.checkpoint.id}, {only}", "--checkpoint")
@@ -165,6 +167,10 @@ def _memory_warnings(plan: Plan, case: Case) -> Iterator[str]:
     if free and not plan.budget.asked and min(free) < plan.budget.bytes:
         low, high = format_gib(min(free), 1), format_gib(max(free), 1)
         yield f"owners report {low} to {high} free at boot, and {format_gib(plan.budget.bytes, 1)} is counted on: check yours (--usable)"
+    now = case.origin.free_bytes if case.origin is not None else None
+    if now is not None and not plan.budget.asked and now < plan.budget.bytes:
+        counted = format_gib(plan.budget.bytes)
+        yield f"{format_gib(now)} is free on this machine now, and {counted} is counted on: free it first, or --usable {int(now / GIB)}GiB"
     needed = plan.total_bytes(case.headline_tokens, case.users)
     overhead = next((term for term in plan.fixed_terms if term.part == "overhead"), None)
     if overhead is None:

@@ -90,7 +90,8 @@ def format_rate(value: Decimal) -> str:
 
 def _memory(report: FitReport) -> str:
     cluster = report.cluster
-    words = f"{format_gb(cluster.sold_bytes)} sold, {format_gib(cluster.visible_bytes)} visible"
+    sold = f"{format_gb(cluster.sold_bytes)} sold, " if cluster.sold_bytes != cluster.visible_bytes else ""  # equal where nobody sold it so
+    words = f"{sold}{format_gib(cluster.visible_bytes)} visible"
     if report.devices:
         words += f", {format_gib(report.devices[0].usable_bytes)} usable"
     if cluster.free_at_boot_bytes:
