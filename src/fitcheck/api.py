@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from fitcheck.advise.report import RecommendReport
     from fitcheck.catalogue.load import Catalogue
+    from fitcheck.catalogue.lookup import ClusterSpec
     from fitcheck.catalogue.models import ComponentKind, Model
     from fitcheck.cost.report import CostReport, PriceReport
     from fitcheck.fit.engines.base import Ledger
@@ -45,19 +46,21 @@ def fit(
 ) -> FitReport:
     """Whether a model fits a cluster, as `fitcheck fit` answers it.
 
-    `model` is a name, a record, or what `read_model` made of a config, whose builds are then derived for the usual formats. `context` is
-    tokens per user, a number or text such as `128k`; `tp`, `dp`, `dcp` and `ep` are tensor, data, decode-context and expert
-    parallelism, and what they leave of the devices is pipeline parallel; `usable` is bytes per device or text such as `102GiB`; `as_of` is
-    today (UTC) unless given. Raises a `fitcheck.errors.FitcheckError` for names and values that make no sense.
+    `model` is a name, a record, or what `read_model` made of a config, whose builds are then derived for the usual formats. `cluster` is
+    text as on the command line: a name, a description such as `2x24GiB@936GB/s`, or `here` for this machine. `context` is tokens per
+    user, a number or text such as `128k`; `tp`, `dp`, `dcp` and `ep` are tensor, data, decode-context and expert parallelism, and what
+    they leave of the devices is pipeline parallel; `usable` is bytes per device or text such as `102GiB`; `as_of` is today (UTC) unless
+    given. Raises a `fitcheck.errors.FitcheckError` for names and values that make no sense.
     """
     from fitcheck.fit.ask import fit_case
     from fitcheck.fit.solve import fit as answer
 
     day = as_of or datetime.now(UTC).date()
+    catalogue = catalogue or load_catalogue()
     case = fit_case(
-        catalogue or load_catalogue(),
+        catalogue,
         _as_record(model, day),
-        cluster=cluster,
+        cluster=find_machine(catalogue, cluster),
         as_of=day,
         context=context,
         users=users,
@@ -92,7 +95,24 @@ def recommend(
     from fitcheck.advise.recommend import recommend as answer
 
     day = as_of or datetime.now(UTC).date()
-    return answer(recommend_case(catalogue or load_catalogue(), cluster=cluster, as_of=day, context=context, users=users, engine=engine))
+    catalogue = catalogue or load_catalogue()
+    machine = find_machine(catalogue, cluster)
+    return answer(recommend_case(catalogue, cluster=machine, as_of=day, context=context, users=users, engine=engine))
+
+
+def find_machine(catalogue: Catalogue, cluster: str) -> str | ClusterSpec:
+    """A cluster's text as it is, or the machine this runs on where it asks for that (`here`, `2xhere`).
+
+    Raises `UsageError` where `here` is not one sort of accelerator with known memory.
+    """
+    if not cluster.strip().lower().endswith("here"):
+        return cluster
+    from fitcheck.sources.host import read_host
+    from fitcheck.sources.host.edge import this_machine
+    from fitcheck.sources.host.here import asks_for_here, cluster_of
+
+    machines = asks_for_here(cluster)
+    return cluster if machines is None else cluster_of(catalogue, read_host(this_machine()), machines, datetime.now(UTC).date())
 
 
 def _as_record(model: str | Model | ConfigModel, day: date) -> str | Model:
@@ -128,7 +148,10 @@ def cost(*models: str, tokens: str | int, as_of: date | None = None, catalogue: 
     from fitcheck.cost.ask import cost_case
     from fitcheck.cost.compare import cost as answer
 
-    case = cost_case(catalogue or load_catalogue(), models, tokens=tokens, as_of=as_of or datetime.now(UTC).date(), **options)
+    catalogue = catalogue or load_catalogue()
+    if isinstance(options.get("cluster"), str):
+        options["cluster"] = find_machine(catalogue, options["cluster"])
+    case = cost_case(catalogue, models, tokens=tokens, as_of=as_of or datetime.now(UTC).date(), **options)
     return answer(case)
 
 

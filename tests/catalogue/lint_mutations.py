@@ -164,6 +164,12 @@ MUTATIONS = (
     Mutation("FC409", "engine: gullrun, fraction", "engine: skua, fraction"),
     Mutation("FC410", "bandwidth_bytes_per_s: {value: 273000000000,", "bandwidth_bytes_per_s: {value: 273,"),
     Mutation("FC410", "bandwidth_bytes_per_s: {value: 273000000000,", "bandwidth_bytes_per_s: {value: 273000000000000,"),
+    Mutation(
+        "FC411",
+        "  variant_of: pier-one\n  memory:",
+        "  detected_as:\n    - {by: driver, name: NVIDIA PIER1, source: sheet}\n  memory:",
+        "- {by: driver, name: NVIDIA PIER1, source: sheet}",
+    ),
     # recipes
     Mutation("FC501", "context_tokens: 65536", "context_tokens: 131073"),
     Mutation("FC502", "tp: 2\n", "tp: 4\n"),

@@ -78,6 +78,17 @@ class Link(Cited):
     measured_bytes_per_s: Annotated[int, Field(gt=0)] | None = None
 
 
+class DetectedAs(Cited):
+    """What the device is called on a machine that has it.
+
+    `driver` is the name that the vendor's software prints (NVML, macOS), `pci` the `vendor:device` of a card in hexadecimal, with
+    `/revision` where that tells two cards apart. Devices that share a name differ in memory, or one is a variant of the other.
+    """
+
+    by: Literal["driver", "pci"]
+    name: str
+
+
 class Device(Record):
     """One accelerator or unified-memory machine.
 
@@ -93,6 +104,7 @@ class Device(Record):
     variant_of: str | None = None
     compute_capability: NumberFigure | None = None
     """NVIDIA's number for what the chip can do, which decides cache layouts."""
+    detected_as: tuple[DetectedAs, ...] = ()
     memory: Memory
     usable: tuple[UsableShare, ...] = ()
     overhead: tuple[Overhead, ...] = ()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fitcheck.api import find_machine
 from fitcheck.cli.common import INVOCATION, AsOfOption, FormatOption, OverlayOption, day_of_answer, emit, open_catalogue
 from fitcheck.cli.model import OfflineOption, asked_model
 from fitcheck.errors import UsageError
@@ -47,7 +48,7 @@ def cost(
     schedule: Annotated[
         str | None, typer.Option(metavar="HOURS", help="When the work arrives: 'Mon-Fri 09:00-17:00 Europe/Berlin'. Without it, evenly.")
     ] = None,
-    cluster: Annotated[str, typer.Option(metavar="SPEC", help="The machine to own: how many of what.")] = "2xspark",
+    cluster: Annotated[str, typer.Option(metavar="SPEC", help="The machine to own: 2xspark, 2x24GiB@936GB/s; or here.")] = "2xspark",
     months: Annotated[str | None, typer.Option(metavar="N", help="Months the machine lasts.")] = None,
     residual: Annotated[str | None, typer.Option(metavar="SHARE", help="What is left of its price then: 0.2.")] = None,
     electricity: Annotated[str | None, typer.Option(metavar="USD", help="Price of a kWh: 0.17.")] = None,
@@ -85,7 +86,7 @@ def cost(
         cached=cached,
         offpeak=offpeak,
         schedule=schedule,
-        cluster=cluster,
+        cluster=find_machine(catalogue, cluster),
         months=months,
         residual=residual,
         electricity=electricity,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fitcheck.api import find_machine
 from fitcheck.cli.common import INVOCATION, AsOfOption, FormatOption, OverlayOption, day_of_answer, emit, open_catalogue
 from fitcheck.cli.model import OfflineOption, asked_model
 from fitcheck.errors import ExitCode, UsageError
@@ -37,7 +38,7 @@ def fit(  # noqa: PLR0917 - typer's parameters are options, given by name
         ),
     ],
     cluster: Annotated[
-        str, typer.Option("--cluster", metavar="SPEC", help="How many of what: 2xspark, rtx-4090, 'mac-studio-m5-ultra-256'.")
+        str, typer.Option("--cluster", metavar="SPEC", help="How many of what: 2xspark, rtx-4090, 2x24GiB@936GB/s; or here.")
     ],
     context: Annotated[str | None, typer.Option(metavar="N", help="Tokens of context per user: 32768, 128k, 1M.")] = None,
     users: Annotated[int, typer.Option(metavar="N", help="Users at once, each with the whole context.")] = 1,
@@ -72,7 +73,7 @@ def fit(  # noqa: PLR0917 - typer's parameters are options, given by name
     case = fit_case(
         catalogue,
         asked_model(catalogue, model, day, checkpoint=checkpoint, offline=offline),
-        cluster=cluster,
+        cluster=find_machine(catalogue, cluster),
         context=context,
         users=users,
         checkpoint=checkpoint,

@@ -30,6 +30,7 @@ COMMANDS = {
     "inspect": Home("inspect", "Read a model where it lies: hub, folder, file", ", 5 network"),
     "models": Home("records", "Models and their builds"),
     "hardware": Home("records", "Devices and named clusters"),
+    "detect": Home("detect", "This machine's accelerators and memory"),
     "rates": Home("rates", "What providers charge per million tokens"),
     "recipes": Home("records", "Measured deployments, with their speeds"),
     "validate": Home("validate", "Check catalogue files and overlays", ", 20 errors found"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fitcheck.api import find_machine
 from fitcheck.cli.common import INVOCATION, AsOfOption, FormatOption, OverlayOption, day_of_answer, emit, open_catalogue
 from fitcheck.errors import UsageError
 from fitcheck.views.document import Format
@@ -32,7 +33,7 @@ ROWS_ON_SCREEN = 12
 def recommend(
     *,
     cluster: Annotated[
-        str, typer.Option("--cluster", metavar="SPEC", help="How many of what: 2xspark, rtx-4090, 'mac-studio-m5-ultra-256'.")
+        str, typer.Option("--cluster", metavar="SPEC", help="How many of what: 2xspark, rtx-4090, 2x24GiB@936GB/s; or here.")
     ],
     context: Annotated[str | None, typer.Option(metavar="N", help="Tokens of context per user: 32768, 128k, 1M.")] = None,
     users: Annotated[int, typer.Option(metavar="N", help="Users at once, each with the whole context.")] = 1,
@@ -56,7 +57,7 @@ def recommend(
         raise UsageError(f"--limit {limit} shows nothing", hint="write --limit with a number from 1 on")
     day = day_of_answer(as_of)
     catalogue = open_catalogue(overlay)
-    case = recommend_case(catalogue, cluster=cluster, context=context, users=users, engine=engine, as_of=day)
+    case = recommend_case(catalogue, cluster=find_machine(catalogue, cluster), context=context, users=users, engine=engine, as_of=day)
     report = answer(case)
     shown = limit or (ROWS_ON_SCREEN if format_ in (Format.TABLE, Format.MD) else None)
     document = recommend_document(report, catalogue_version=catalogue.version, as_of=day.isoformat(), why=why, limit=shown)

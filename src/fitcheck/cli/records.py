@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fitcheck.api import find_machine
 from fitcheck.cli.common import INVOCATION, AsOfOption, FormatOption, OverlayOption, day_of_answer, emit, open_catalogue
 from fitcheck.errors import UnknownId
 from fitcheck.views.document import Format
@@ -101,12 +102,12 @@ def hardware(
         document = hardware_list(devices, clusters, day)
         result = {"devices": [_plain(one) for one in devices], "clusters": [_plain(one) for one in clusters]}
     else:
-        found = find_cluster(catalogue, id_)
+        found = find_cluster(catalogue, find_machine(catalogue, id_))
         inputs["cluster"] = {"device": found.device.id, "count": found.count}
         device = device_on(found.device, day)
         result = {"device": _plain(device)}
         if found.named is None:
-            document = device_document(device, day, _unnamed(found))
+            document = device_document(device, day, "; ".join(found.origin.assumed) if found.origin else _unnamed(found))
         else:
             cluster = cluster_on(found.named, day)
             document, result = cluster_document(cluster, device, day), {"cluster": _plain(cluster), **result}

@@ -133,6 +133,9 @@ def usable_budget(case: Case, engine: Engine) -> Budget | None:
 
 
 def _free_at_boot(case: Case, engine: Engine) -> Budget | None:
+    now = case.origin.free_bytes if case.origin is not None else None
+    if now is not None:
+        return Budget(now, f"free on this machine now, as {engine.name}'s own share is not published", Grade.MEASURED, (), False)
     seen = min(case.device.memory.free_at_boot, key=lambda figure: figure.value, default=None)
     if seen is None:
         return None

@@ -164,13 +164,14 @@ def _memory_warnings(plan: Plan, case: Case) -> Iterator[str]:
     if plan.budget.bytes > memory.visible[0].value + (memory.reclaimable.value if memory.reclaimable else 0):
         yield f"{format_gib(plan.budget.bytes)} usable is more than {case.device.name} shows ({format_gib(memory.visible[0].value)})"
     free = [figure.value for figure in memory.free_at_boot]
-    if free and not plan.budget.asked and min(free) < plan.budget.bytes:
+    now = case.origin.free_bytes if case.origin is not None else None
+    if free and now is None and not plan.budget.asked and min(free) < plan.budget.bytes:
         low, high = format_gib(min(free), 1), format_gib(max(free), 1)
         yield f"owners report {low} to {high} free at boot, and {format_gib(plan.budget.bytes, 1)} is counted on: check yours (--usable)"
-    now = case.origin.free_bytes if case.origin is not None else None
     if now is not None and not plan.budget.asked and now < plan.budget.bytes:
         counted = format_gib(plan.budget.bytes)
-        yield f"{format_gib(now)} is free on this machine now, and {counted} is counted on: free it first, or --usable {int(now / GIB)}GiB"
+        usable = f", or --usable {now // GIB}GiB" if now >= GIB else ""
+        yield f"{format_gib(now)} is free on this machine now, and {counted} is counted on: free it first{usable}"
     needed = plan.total_bytes(case.headline_tokens, case.users)
     overhead = next((term for term in plan.fixed_terms if term.part == "overhead"), None)
     if overhead is None:

@@ -11,9 +11,16 @@ from pydantic import TypeAdapter
 from fitcheck.advise.report import RecommendReport
 from fitcheck.cost.report import CostReport, PriceReport
 from fitcheck.fit.report import FitReport
+from fitcheck.views.detect import DetectReport
 from fitcheck.views.envelope import Envelope
 
-RESULTS: dict[str, type[Any]] = {"fit": FitReport, "cost": CostReport, "rates price": PriceReport, "recommend": RecommendReport}
+RESULTS: dict[str, type[Any]] = {
+    "fit": FitReport,
+    "cost": CostReport,
+    "rates price": PriceReport,
+    "recommend": RecommendReport,
+    "detect": DetectReport,
+}
 """The record that each command's `result` is."""
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"

@@ -65,7 +65,7 @@ def _rule_findings(shelf: Shelf, shown: Iterable[str]) -> Iterator[Finding]:
     yield from _run(Rate, prices.RATE_RULES, shelf, paths)
     yield from _run(Schedule, prices.SCHEDULE_RULES, shelf, paths)
     yield from _run(Calendar, prices.CALENDAR_RULES, shelf, paths)
-    for rule in names.SHELF_RULES:
+    for rule in (*names.SHELF_RULES, *hardware.SHELF_RULES):
         yield from rule(shelf)
 
 

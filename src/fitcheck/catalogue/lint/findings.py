@@ -100,6 +100,7 @@ MEANINGS: dict[str, Meaning] = {
     "FC408": Meaning("error", "a seen range does not hold its own figure", "check low, value and high"),
     "FC409": Meaning("error", "a device has a figure for an engine that does not run on its chip", "check the engine, or its `chips`"),
     "FC410": Meaning("warning", "a memory bandwidth is outside what machines have", "check the unit: bytes a second"),
+    "FC411": Meaning("error", "two devices are detected by one name and memory", "tell them apart, or make one a variant of the other"),
     "FC501": Meaning("error", "a recipe's context is longer than the model's", "check context_tokens"),
     "FC502": Meaning("error", "a recipe splits over more devices than it has", "check tp, pp, ep, dcp and count"),
     "FC503": Meaning("warning", "a recipe is older than its model", "check both dates"),

@@ -8,7 +8,7 @@ from decimal import Decimal
 from fitcheck.catalogue.hardware import Device, Engine, EngineDefault, Overhead, UsableShare
 from fitcheck.catalogue.lint import references
 from fitcheck.catalogue.lint.findings import Finding
-from fitcheck.catalogue.lint.shelf import Entry, Rule, Shelf, parts
+from fitcheck.catalogue.lint.shelf import Entry, Rule, Shelf, ShelfRule, parts
 from fitcheck.catalogue.lint.sizes import UNIT_SLIP, explained, unit_slip
 from fitcheck.catalogue.provenance import Record
 from fitcheck.units import GB, GIB, format_gib
@@ -87,6 +87,18 @@ def variant_memory(entry: Entry[Device], shelf: Shelf) -> Iterator[Finding]:
         yield entry.finding("FC404", sizes, ("memory", "sold"))
 
 
+def detected_twice(shelf: Shelf) -> Iterator[Finding]:
+    """FC411: two devices that a machine's software calls alike, with memory that does not tell them apart."""
+    seen: dict[tuple[str, str, int], str] = {}
+    for entry in shelf.of(Device):
+        device = entry.record
+        for index, name in enumerate(device.detected_as):
+            other = seen.setdefault((name.by, name.name, device.memory.sold.value), device.id)
+            if other != device.id and device.variant_of is None:
+                message = f"{name.name!r} with {format_gib(device.memory.sold.value)} is {other} already"
+                yield entry.finding("FC411", message, ("detected_as", index))
+
+
 def odd_share(entry: Entry[Record], _: Shelf) -> Iterator[Finding]:
     """FC407: engines are given most of a device's memory, and never quite all of it."""
     low, high = USUAL_SHARE
@@ -108,6 +120,7 @@ def odd_range(entry: Entry[Record], _: Shelf) -> Iterator[Finding]:
 
 
 EVERY_RECORD: tuple[Rule[Record], ...] = (odd_share, odd_range)
+SHELF_RULES: tuple[ShelfRule, ...] = (detected_twice,)
 DEVICE_RULES: tuple[Rule[Device], ...] = (
     more_than_sold,
     memory_slip,
