@@ -86,6 +86,8 @@ def _device_facts(device: Device, day: date) -> Iterator[Line]:
         yield Line("names", clean(", ".join(device.aliases)))
     yield Line("maker", clean(device.maker))
     yield Line("chip", device.chip)
+    for name in device.detected_as:
+        yield Line("detected", clean(f"as {name.name} ({'PCI device' if name.by == 'pci' else 'driver'}) {known_by(name)}"))
     if device.variant_of:
         yield Line("build of", clean(f"{device.variant_of}: what is not listed here is as there ('fitcheck hardware {device.variant_of}')"))
     shared = "one memory for processor and accelerator" if memory.unified else "memory of its own"

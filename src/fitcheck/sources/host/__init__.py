@@ -28,7 +28,8 @@ def read_host(machine: Machine) -> Host:
 
     read = [reader(machine) for reader in (read_nvidia, read_amd, read_intel)]
     found, masks = apply_masks(tuple(known for devices, _ in read for known in devices), machine.environment)
-    ram = read_ram(machine) if machine.system == "Linux" else Ram(note=f"system memory is not read under {machine.system}")
+    unread = f"under {machine.system} only NVIDIA's accelerators are read, and not the system's memory"
+    ram = read_ram(machine) if machine.system == "Linux" else Ram(note=unread)
     notes = [note for _, notes in read for note in notes] + list(masks) + ([ram.note] if ram.note else [])
     if not found:
         from fitcheck.sources.host.nvidia import INSTALL

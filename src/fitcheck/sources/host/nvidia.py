@@ -111,7 +111,7 @@ def _nvml_memory(nvml: Any, handle: Any) -> Memory:
 
 def _memory_note(sharing: bool, visible: int | None) -> str | None:
     if sharing:
-        return "shares the system's memory: MemTotal and MemAvailable of the kernel, as NVML has no figure for it"
+        return "shares the system's memory: the kernel's MemTotal and MemAvailable, where CUDA counts the page cache as used"
     return "the driver tells no memory figure" if visible is None else None
 
 
