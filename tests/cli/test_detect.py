@@ -60,10 +60,19 @@ def test_fit_here_takes_what_is_measured_and_warns_of_what_is_not_free():
     answer = json.loads(inside("fit", "gpt-oss-20b", "--cluster", "here", "--format", "json").out)
     assert answer["inputs"]["cluster"] == {"device": "rtx-4090", "count": 2}
     assert answer["result"]["cluster"]["visible_bytes"] == 25757220864
+    assert answer["result"]["cluster"]["free_now_bytes"] == 2097152000  # 2,000 MiB, the least of the two
     assert any("1.95 GiB is free on this machine now" in warning for warning in answer["warnings"])
     assert answer["result"]["assumptions"][0]["text"].startswith("this machine, through nvidia-smi: 2x NVIDIA GeForce RTX 4090")
     sources = [source["url"] for device in answer["result"]["devices"] for source in device["usable_sources"]]
     assert "file:nvidia-smi" in sources
+
+
+@pytest.mark.usefixtures("two_4090")
+def test_what_is_free_here_stands_in_place_of_what_owners_report():
+    shown = inside("fit", "gpt-oss-20b", "--cluster", "here").out
+    assert "23.99 GiB visible" in shown
+    assert "1.95 GiB free now" in shown
+    assert "owners report" not in shown
 
 
 @pytest.mark.parametrize(

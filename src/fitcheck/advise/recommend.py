@@ -101,7 +101,7 @@ def _report(
     by_model = {candidate.standing.model: candidate for candidate in running}
     ranked = [by_model[standing.model] for standing in arranged((candidate.standing for candidate in running), quality)]
     rows = tuple(_row(ranked, index, quality) for index in range(len(ranked)))
-    cluster = cluster_row(question.device, question.count, question.named_cluster)
+    cluster = cluster_row(question.device, question.count, question.named_cluster, question.origin)
     released = question.released
     if ranked:
         caveat = rows[0].caveats[0] if rows[0].score_is_of_other_weights else None

@@ -48,7 +48,7 @@ def report_of(catalogue: Catalogue, host: Host, day: date) -> DetectReport:
     here, missing = None, None
     try:
         found = cluster_of(catalogue, host, 1, day)
-        here = f"{found.label}, {format_gib(found.device.memory.visible[0].value)} visible each"
+        here = f"{found.label}, {format_gib(found.device.memory.visible[0].value)} visible{' on each' if found.count > 1 else ''}"
     except UsageError as error:
         missing = error.message.removeprefix("--cluster here: ")
     return DetectReport(

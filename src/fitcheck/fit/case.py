@@ -74,10 +74,10 @@ class Case:
 
     def cluster_row(self) -> ClusterRow:
         """The cluster as it is shown."""
-        return cluster_row(self.device, self.count, self.named_cluster)
+        return cluster_row(self.device, self.count, self.named_cluster, self.origin)
 
 
-def cluster_row(device: Device, count: int, named: Cluster | None) -> ClusterRow:
+def cluster_row(device: Device, count: int, named: Cluster | None, origin: Origin | None = None) -> ClusterRow:
     """A number of one device as it is shown."""
     memory = device.memory
     return ClusterRow(
@@ -89,6 +89,7 @@ def cluster_row(device: Device, count: int, named: Cluster | None) -> ClusterRow
         sold_bytes=memory.sold.value,
         visible_bytes=memory.visible[0].value,
         free_at_boot_bytes=tuple(figure.value for figure in memory.free_at_boot),
+        free_now_bytes=origin.free_bytes if origin is not None else None,
     )
 
 

@@ -213,7 +213,7 @@ class CheckpointRow:
 
 @frozen
 class ClusterRow:
-    """The cluster as understood."""
+    """The cluster as understood. `free_now_bytes` is the least free of its devices where they were measured (`--cluster here`)."""
 
     device: str
     device_name: str
@@ -223,6 +223,7 @@ class ClusterRow:
     sold_bytes: int
     visible_bytes: int
     free_at_boot_bytes: tuple[int, ...]
+    free_now_bytes: int | None = None
 
 
 @frozen

@@ -94,7 +94,9 @@ def _memory(report: FitReport) -> str:
     words = f"{sold}{format_gib(cluster.visible_bytes)} visible"
     if report.devices:
         words += f", {format_gib(report.devices[0].usable_bytes)} usable"
-    if cluster.free_at_boot_bytes:
+    if cluster.free_now_bytes is not None:
+        words += f" ({format_gib(cluster.free_now_bytes)} free now)"
+    elif cluster.free_at_boot_bytes:
         low, high = min(cluster.free_at_boot_bytes), max(cluster.free_at_boot_bytes)
         words += f" (owners report {gib(low):.1f} to {gib(high):.1f} GiB free at boot)" if low != high else f" ({format_gib(low)} free)"
     return f"{words} per device" if cluster.count > 1 else words

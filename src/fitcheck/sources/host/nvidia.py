@@ -96,7 +96,7 @@ def _device(nvml: Any, handle: Any, index: int, driver: str | None, shared: tupl
         compute_capability=f"{capability[0]}.{capability[1]}" if capability else None,
         driver=driver,
         link=_links(nvml, handle, sharing=sharing),
-        note=_memory_note(sharing, visible),
+        note=_memory_note(sharing=sharing, visible=visible, installed=installed),
     )
 
 
@@ -109,10 +109,13 @@ def _nvml_memory(nvml: Any, handle: Any) -> Memory:
     return int(memory.total), int(memory.total) - int(getattr(memory, "reserved", 0)), int(memory.free)
 
 
-def _memory_note(sharing: bool, visible: int | None) -> str | None:
+def _memory_note(*, sharing: bool, visible: int | None, installed: int | None = None) -> str | None:
     if sharing:
         return "shares the system's memory: the kernel's MemTotal and MemAvailable, where CUDA counts the page cache as used"
-    return "the driver tells no memory figure" if visible is None else None
+    if visible is None:
+        return "the driver tells no memory figure"
+    # the driver always keeps a part: 317 to 870 MiB on the cards whose two figures were published
+    return "all of its memory: how much of it the driver keeps for itself is not told" if visible == installed else None
 
 
 def _slices(nvml: Any, handle: Any, index: int, driver: str | None) -> list[Accelerator]:
@@ -191,7 +194,11 @@ def _from_row(row: dict[str, str], number: int, shared: tuple[int | None, int | 
     )
     index, packed = told("index") or "", told("pci.device_id") or ""
     cut = told("mig.mode.current") == "Enabled"
-    note = "cut into MIG slices, which nvidia-smi's table does not list" if cut else _memory_note(sharing, visible)
+    note = (
+        "cut into MIG slices, which nvidia-smi's table does not list"
+        if cut
+        else _memory_note(sharing=sharing, visible=visible, installed=installed)
+    )
     return Accelerator(
         name=name,
         chip="nvidia",
