@@ -189,6 +189,7 @@ def test_a_size_that_is_none_makes_the_model_unknown(read, field, value):
 
 
 def test_a_config_without_layers_is_unknown(read):
-    model = read({"model_type": "nemotron_h", "hidden_size": 64, "num_attention_heads": 4, "head_dim": 16, "num_key_value_heads": 2,
-                  "mamba_num_heads": 8, "mamba_head_dim": 16, "ssm_state_size": 16, "n_groups": 2, "conv_kernel": 4, "layers_block_type": []})  # fmt: skip
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16}
+    mamba = {"mamba_num_heads": 8, "mamba_head_dim": 16, "ssm_state_size": 16, "n_groups": 2, "conv_kernel": 4}
+    model = read({"model_type": "nemotron_h", "hidden_size": 64, **heads, **mamba, "layers_block_type": []})
     assert model.unknown == ("the config has no layers",)

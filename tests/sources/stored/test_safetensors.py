@@ -85,12 +85,14 @@ HOSTILE = {
         "'dtype' is given twice",
     ),
     "a real number": (with_header({"x": entry(shape=[1.0])}, bytes(4)), "1.0 is not whole"),
-    "true for one": (with_header({"x": entry(shape=[True])}, bytes(4)), "not a list of whole numbers"),
-    "a negative size": (with_header({"x": entry(shape=[-1])}, bytes(4)), "not a list of whole numbers"),
-    "2^63": (with_header({"x": entry(shape=[1 << 63])}, bytes(4)), "2\\^63 or more"),
+    "true for one": (with_header({"x": entry(shape=[True])}, bytes(4)), "not of whole numbers below 2\\^63"),
+    "a negative size": (with_header({"x": entry(shape=[-1])}, bytes(4)), "not of whole numbers below 2\\^63"),
+    "2^63": (with_header({"x": entry(shape=[1 << 63])}, bytes(4)), "not of whole numbers below 2\\^63"),
+    "an end of 2^63": (with_header({"x": entry(places=[0, 1 << 63])}, bytes(4)), "an end below 2\\^63"),
+    "a shape that is a text": (with_header({"x": {**entry(), "shape": "1"}}, bytes(4)), "not a list of at most 64 numbers"),
     "a thousand digits": (
         with_header(b'{"x":{"dtype":"F32","shape":[' + b"9" * 5000 + b'],"data_offsets":[0,4]}}', bytes(4)),
-        "2\\^63 or more",
+        "Exceeds the limit",
     ),
     "a product of 2^64": (with_header({"x": entry(shape=[1 << 32, 1 << 32])}, bytes(4)), "do not take the 4 bytes"),
     "2^63 and 0": (with_header({"x": entry(shape=[1 << 62, 0, 1 << 62])}, bytes(4)), "do not take the 4 bytes"),
@@ -111,7 +113,7 @@ HOSTILE = {
     "a name of 5,000": (with_header({"x" * 5000: entry()}, bytes(4)), "a name of 5,000 characters"),
     "half a character": (with_header(b'{"\\ud800":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', bytes(4)), "name is not text"),
     "minus nothing": (with_header(b'{"x":{"dtype":"F32","shape":[1],"data_offsets":[-0,4]}}', bytes(4)), "-0 is not a whole number"),
-    "many dimensions": (with_header({"x": entry(shape=[1] * 65)}, bytes(4)), "not a list of whole numbers"),
+    "many dimensions": (with_header({"x": entry(shape=[1] * 65)}, bytes(4)), "not a list of at most 64 numbers"),
     "a control character": (with_header({"\x1b]0;x\x07": entry("F5")}, bytes(4)), r"\\x1b\]0;x\\x07 of the dtype"),
 }
 

@@ -44,16 +44,20 @@ TABLE: tuple[tuple[str, Part], ...] = (
     (r"embed_tokens|(?:^|\.)(?:wte|wpe|tok_embeddings|word_embeddings|embed|embeddings?|embed_in|embed_positions)(?:\.|$)", Part.EMBEDDING),
     (r"^(?:token_embd|position_embd|token_types|per_layer_(?:token_embd|model_proj))\.|per_layer_model_projection", Part.EMBEDDING),
     (r"(?:^|\.)(?:lm_head|embed_out|hc_head\w*|output_hc_\w+)(?:\.|$)|^(?:model\.)?(?:output|head)\.", Part.HEAD),
+    (r"^rope_f", Part.ATTENTION),
     (r"hc_(?:attn|ffn)|latent_proj", Part.FFN),
     (r"(?:self_attn|cross_attn|attn|attention|self_attention|linear_attn|delta_net|mamba|ssm|mixer|temporal_block|time_mix|rwkv|conv|shortconv|"
      r"indexer|compressor)(?:\.|_|\d|$)|\.(?:wq|wk|wv|wo|q_proj|k_proj|v_proj|o_proj)\.", Part.ATTENTION),
     (r"mlp|ffn|feed_forward|block_sparse_moe|(?:^|\.)moe|residual_mlp|\.(?:gate|up|down)_proj\.|altup|laurel|per_layer|hc_|\.w\d\.|"
      r"inp_gate|\.proj\.|channel_mix|layer_scalar|engram|ple", Part.FFN),
 )  # fmt: skip
-"""Expression, and the part of the tensors it matches. Names are matched with every number in them as 0, so a digit is `\\d` here."""
+"""Expression, and the part of the tensors it matches. Names are matched with 0 for every word that is a number."""
 
 _COMPILED = tuple((re.compile(expression), part) for expression, part in TABLE)
-_LAYER = re.compile(r"(?:^|\.)(?:layers|h|blk)\.(\d{1,5})\.")
+_BEFORE_LAYERS = 5
+"""The first entries of the table, of towers and drafters, decide before the layer's number does."""
+_MOST_NAME = 200
+"""Longer names are of no part: no published one comes near it, and expressions are slow on what is made to slow them."""
 _DRAFT_MARK = re.compile(r"(?:^|\.)(?:layers|blk)\.(\d{1,5})\.(?:nextn\.|eh_proj|enorm|hnorm|shared_head|e_proj|h_proj)")
 
 
@@ -68,27 +72,29 @@ def part_of(name: str, layers: int | None = None, drafts: frozenset[int] = froze
     `layers` is how many the decoder has: layers from that number on are draft layers, as are `drafts`. `architecture` is GGUF's, for the
     one name that two of them share.
     """
+    if len(name) > _MOST_NAME:
+        return None
     if name.startswith("per_layer_token_embd.") and architecture.startswith("qwen"):
         return Part.NGRAM
-    if name.startswith("rope_f"):
-        return Part.ATTENTION
-    plain = _NUMBERS.sub("0", name)
-    early = _matched(plain, early=True)
+    words = name.split(".")
+    early, late, place = _matched(".".join(["0" if word.isdigit() else word for word in words]))
     if early is not None:
         return early
-    found = _LAYER.search(name)
-    if found and (int(found[1]) in drafts or (layers is not None and int(found[1]) >= layers)):
-        return Part.DRAFTER
-    return _matched(plain, early=False)
+    if place and (layers is not None or drafts) and words[place].isascii():
+        number = int(words[place])
+        if number in drafts or (layers is not None and number >= layers):
+            return Part.DRAFTER
+    return late
 
 
 @lru_cache(maxsize=8192)
-def _matched(plain: str, *, early: bool) -> Part | None:
-    """The first entry for a name whose numbers are all 0: the experts and layers of a model have some hundred such names."""
-    table = _COMPILED[:_BEFORE_LAYERS] if early else _COMPILED[_BEFORE_LAYERS:]
-    return next((part for expression, part in table if expression.search(plain)), None)
+def _matched(plain: str) -> tuple[Part | None, Part | None, int]:
+    """The first match of both parts of the table, and which word is the layer's number (0: none), for a name with 0 for every number.
 
-
-_NUMBERS = re.compile(r"\d+")
-_BEFORE_LAYERS = 5
-"""The first entries of the table, of towers and drafters, decide before the layer's number does."""
+    The experts and layers of a model have some hundred such names.
+    """
+    early = next((part for expression, part in _COMPILED[:_BEFORE_LAYERS] if expression.search(plain)), None)
+    late = next((part for expression, part in _COMPILED[_BEFORE_LAYERS:] if expression.search(plain)), None)
+    words = plain.split(".")
+    place = next((at for at in range(1, len(words)) if words[at] == "0" and words[at - 1] in ("layers", "h", "blk")), 0)
+    return early, late, place

@@ -9,7 +9,6 @@ What lies beside a tensor tells it: `qweight` with `qzeros` and `scales` (AutoAW
 
 from __future__ import annotations
 
-import re
 from math import prod
 from typing import Any, NamedTuple
 
@@ -31,12 +30,15 @@ class Hints(NamedTuple):
     modules: dict[str, Any] | None = None
 
 
-_AUXILIARY = re.compile(
-    r"\.(?:scales|qzeros|g_idx|weight_scale|weight_scale_inv|weight_scale_\d|weight_global_scale|input_scale|input_global_scale|input_scale_inv|"
-    r"weight_shape|weight_zero_point|input_zero_point|weight_g_idx|output_scale|activation_scale|absmax|nested_absmax|quant_map|"
-    r"nested_quant_map|quant_state\.\w+|SCB|weight_format|suh|svh|su|sv|mcg|mul1|q_scale|q_scale_max|q_groups|q_group_map|q_perm|q_invperm|"
-    r"k_scale|v_scale|kv_scale|k_zero_point|v_zero_point|inv_freq|num_batches_tracked)$|(?<!layer)_scale_inv$|_weight_scale(?:_\d)?$|_input_scale$"
-)
+_AUXILIARY = frozenset(
+    ["scales", "qzeros", "g_idx", "weight_scale", "weight_scale_inv", "weight_global_scale", "input_scale", "input_global_scale",
+     "input_scale_inv", "weight_shape", "weight_zero_point", "input_zero_point", "weight_g_idx", "output_scale", "activation_scale",
+     "absmax", "nested_absmax", "quant_map", "nested_quant_map", "SCB", "weight_format", "suh", "svh", "su", "sv", "mcg", "mul1", "q_scale",
+     "q_scale_max", "q_groups", "q_group_map", "q_perm", "q_invperm", "k_scale", "v_scale", "kv_scale", "k_zero_point", "v_zero_point",
+     "inv_freq", "num_batches_tracked", *(f"weight_scale_{number}" for number in range(1, 4))]
+)  # fmt: skip
+"""Last words of names that are never parameters."""
+_AUXILIARY_ENDINGS = ("_scale_inv", "_weight_scale", "_weight_scale_2", "_input_scale")
 _PLAIN = {"F64": "f64", "F32": "f32", "F16": "f16", "BF16": "bf16"}
 _FP8 = ("F8_E4M3", "F8_E5M2", "F8_E4M3FNUZ", "F8_E5M2FNUZ")
 SCALES = "scales"
@@ -45,9 +47,9 @@ SCALES = "scales"
 def stored_as(tensor: StoredTensor, beside: dict[str, StoredTensor], hints: Hints) -> Stored:
     """What a tensor of a safetensors checkpoint holds, given all tensors beside it by name."""
     name, dtype = tensor.name, tensor.dtype
-    if _AUXILIARY.search(name) or _belongs(name, dtype, beside):
-        return Stored(SCALES, 0)
     stem, _, last = name.rpartition(".")
+    if last in _AUXILIARY or name.endswith(_AUXILIARY_ENDINGS) or ".quant_state." in name or _belongs(name, dtype, beside):
+        return Stored(SCALES, 0)
     rule = _RULES.get(last) or next((found for ending, found in _ENDINGS if name.endswith(ending)), None)
     if rule is not None:
         return rule(tensor, stem, beside, hints)

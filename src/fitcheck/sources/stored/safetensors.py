@@ -7,13 +7,13 @@ for the lengths of all shards at once, and then for all headers. Rules: safetens
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any, NoReturn
 
 from fitcheck.errors import DataError
 from fitcheck.frozen import frozen
 from fitcheck.sources.store import StoredTensor
-from fitcheck.sources.stored.text import named, strict_json
+from fitcheck.sources.stored.tensor import stored_tensor
+from fitcheck.sources.stored.text import MOST_COUNT, named, strict_json
 
 LENGTH_BYTES = 8
 MOST_HEADER_BYTES = 100_000_000
@@ -75,16 +75,16 @@ def parse_header(raw: bytes, file: str, length: int, file_bytes: int | None) -> 
     if any("\ud800" <= character <= "\udfff" for name in found if not name.isascii() for character in name):
         _refuse(file, "has a tensor whose name is not text")
     placed = sorted(_placed(name, entry, file) for name, entry in found.items())
-    end = 0
-    for start, stop, tensor in placed:
+    end, tensors = 0, []
+    for start, stop, name, dtype, shape in placed:
         if start != end:
-            _refuse(file, f"has a {'gap' if start > end else 'place that two tensors claim'} before the tensor {named(tensor[0])}")
+            _refuse(file, f"has a {'gap' if start > end else 'place that two tensors claim'} before the tensor {named(name)}")
         end = stop
+        tensors.append(stored_tensor(name, dtype, shape, stop - start, file))
     size = LENGTH_BYTES + length + end
     if file_bytes is not None and size != file_bytes:
         _refuse(file, f"has {file_bytes:,} bytes, and its header accounts for {size:,}")
-    tensors = tuple(StoredTensor(name, dtype, shape, stop - start, file) for start, stop, (name, dtype, shape) in placed)
-    return SafetensorsHeader(tensors, metadata, LENGTH_BYTES + length)
+    return SafetensorsHeader(tuple(tensors), metadata, LENGTH_BYTES + length)
 
 
 def _metadata(value: Any, file: str) -> dict[str, str]:
@@ -95,31 +95,32 @@ def _metadata(value: Any, file: str) -> dict[str, str]:
     return value
 
 
-_Place = tuple[int, int, tuple[str, str, tuple[int, ...]]]
+_KEYS = {"dtype", "shape", "data_offsets"}
 
 
-def _placed(name: str, entry: Any, file: str) -> _Place:
-    """Where a tensor begins and ends, and what it is: checked by itself."""
+def _placed(name: str, entry: Any, file: str) -> tuple[int, int, str, str, tuple[int, ...]]:
+    """Where a tensor begins and ends, and what it is: checked by itself. Written for speed: some repositories have half a million."""
     if len(name) > MOST_NAME_BYTES:
         _refuse(file, f"has a tensor with a name of {len(name):,} characters")
-    if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
+    if type(entry) is not dict or entry.keys() != _KEYS:
         _refuse(file, f"has an entry {named(name)} that is not a dtype, a shape and data_offsets")
     dtype, shape, places = entry["dtype"], entry["shape"], entry["data_offsets"]
-    bits = DTYPE_BITS.get(dtype) if isinstance(dtype, str) else None
+    bits = DTYPE_BITS.get(dtype) if type(dtype) is str else None
     if bits is None:
         _refuse(file, f"has a tensor {named(name)} of the dtype {named(str(dtype))}, which safetensors does not know")
-    if not _counts(shape) or len(shape) > MOST_DIMENSIONS:
-        _refuse(file, f"has a tensor {named(name)} whose shape is not a list of whole numbers")
-    if not _counts(places) or len(places) != 2 or places[0] > places[1]:
-        _refuse(file, f"has a tensor {named(name)} whose data_offsets are not a beginning and an end")
-    elements = prod(shape)
-    if elements >= 1 << 63 or elements * bits != 8 * (places[1] - places[0]):
-        _refuse(file, f"has a tensor {named(name)} whose shape and dtype do not take the {places[1] - places[0]:,} bytes that it claims")
-    return places[0], places[1], (name, dtype, tuple(shape))
-
-
-def _counts(value: Any) -> bool:
-    return isinstance(value, list) and all(type(number) is int and number >= 0 for number in value)
+    if type(shape) is not list or len(shape) > MOST_DIMENSIONS:
+        _refuse(file, f"has a tensor {named(name)} whose shape is not a list of at most {MOST_DIMENSIONS} numbers")
+    elements = 1
+    for number in shape:
+        if type(number) is not int or not 0 <= number <= MOST_COUNT:
+            _refuse(file, f"has a tensor {named(name)} whose shape is not of whole numbers below 2^63")
+        elements *= number
+    if type(places) is not list or [type(place) for place in places] != [int, int] or not 0 <= places[0] <= places[1] <= MOST_COUNT:
+        _refuse(file, f"has a tensor {named(name)} whose data_offsets are not a beginning and an end below 2^63")
+    start, stop = places
+    if elements * bits != 8 * (stop - start):
+        _refuse(file, f"has a tensor {named(name)} whose shape and dtype do not take the {stop - start:,} bytes that it claims")
+    return start, stop, name, dtype, tuple(shape)
 
 
 def _refuse(file: str, what: str) -> NoReturn:
