@@ -1,5 +1,7 @@
 """Parts by name: against the tensors that each family is derived to have, and names of published checkpoints."""
 
+import time
+
 import pytest
 
 from fitcheck.sources.stored.names import draft_layers, part_of
@@ -49,3 +51,12 @@ def test_layers_that_only_draft_layers_are_made_as():
     assert draft_layers(names) == {61, 92}
     assert part_of("model.layers.61.mlp.experts.0.up_proj.weight", None, draft_layers(names)) is Part.DRAFTER
     assert part_of("model.layers.61.mlp.experts.0.up_proj.weight", 62) is Part.EXPERTS
+
+
+def test_names_made_to_be_slow_are_soon_given_up():
+    known = {}
+    began = time.perf_counter()
+    for number in range(100_000):
+        part_of(f"ln_{'a' * 170}{number:07d}!", known=known)
+    assert time.perf_counter() - began < 20
+    assert len(known) == 10_000

@@ -10,7 +10,7 @@ from fitcheck.catalogue.models import ComponentKind
 from fitcheck.catalogue.provenance import Grade
 from fitcheck.frozen import frozen
 from fitcheck.sources.store import StoredTensor
-from fitcheck.sources.stored.names import draft_layers, part_of
+from fitcheck.sources.stored.names import Pattern, draft_layers, part_of
 from fitcheck.sources.stored.packed import SCALES, Hints, stored_as
 from fitcheck.sources.tensors.record import Part
 
@@ -69,7 +69,8 @@ class Naming:
         if self.whole is not None:
             return [self.whole.value] * len(found)
         drafts = draft_layers(tensor.name for tensor in found) if self.layers is None else frozenset[int]()
-        parts = (part_of(tensor.name, self.layers, drafts, self.architecture) for tensor in found)
+        known: dict[str, Pattern] = {}
+        parts = (part_of(tensor.name, self.layers, drafts, self.architecture, known) for tensor in found)
         return [OTHER if part is None else part.value for part in parts]
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 
 from fitcheck.sources.tensors.record import Part
 
@@ -66,18 +65,28 @@ def draft_layers(names: Iterable[str]) -> frozenset[int]:
     return frozenset(int(found[1]) for name in names if (found := _DRAFT_MARK.search(name)))
 
 
-def part_of(name: str, layers: int | None = None, drafts: frozenset[int] = frozenset(), architecture: str = "") -> Part | None:
+Pattern = tuple[Part | None, Part | None, int]
+"""What a name with 0 for every number matches, in the table's first entries and in the others, and which word is the layer's number."""
+
+
+def part_of(
+    name: str,
+    layers: int | None = None,
+    drafts: frozenset[int] = frozenset(),
+    architecture: str = "",
+    known: dict[str, Pattern] | None = None,
+) -> Part | None:
     """The part that a tensor is of, or None where its name says nothing.
 
     `layers` is how many the decoder has: layers from that number on are draft layers, as are `drafts`. `architecture` is GGUF's, for the
-    one name that two of them share.
+    one name that two of them share. `known` keeps the patterns of a model's names, of which there are some hundred.
     """
     if len(name) > _MOST_NAME:
         return None
     if name.startswith("per_layer_token_embd.") and architecture.startswith("qwen"):
         return Part.NGRAM
     words = name.split(".")
-    early, late, place = _matched(".".join(["0" if word.isdigit() else word for word in words]))
+    early, late, place = _pattern(".".join(["0" if word.isdigit() else word for word in words]), {} if known is None else known)
     if early is not None:
         return early
     if place and (layers is not None or drafts) and words[place].isascii():
@@ -87,14 +96,18 @@ def part_of(name: str, layers: int | None = None, drafts: frozenset[int] = froze
     return late
 
 
-@lru_cache(maxsize=8192)
-def _matched(plain: str) -> tuple[Part | None, Part | None, int]:
-    """The first match of both parts of the table, and which word is the layer's number (0: none), for a name with 0 for every number.
-
-    The experts and layers of a model have some hundred such names.
-    """
+def _pattern(plain: str, known: dict[str, Pattern]) -> Pattern:
+    """The pattern of a name; past any number of them that a model has, all else is of no part."""
+    if plain in known:
+        return known[plain]
+    if len(known) >= _MOST_PATTERNS:
+        return None, None, 0
     early = next((part for expression, part in _COMPILED[:_BEFORE_LAYERS] if expression.search(plain)), None)
     late = next((part for expression, part in _COMPILED[_BEFORE_LAYERS:] if expression.search(plain)), None)
     words = plain.split(".")
     place = next((at for at in range(1, len(words)) if words[at] == "0" and words[at - 1] in ("layers", "h", "blk")), 0)
-    return early, late, place
+    known[plain] = (early, late, place)
+    return known[plain]
+
+
+_MOST_PATTERNS = 10_000
