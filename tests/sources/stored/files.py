@@ -2,6 +2,7 @@
 
 import json
 import struct
+from math import prod
 from pathlib import Path
 
 import gguf
@@ -9,18 +10,8 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from fitcheck.sources.stored.folder import local_store
-from fitcheck.sources.stored.safetensors import header_length, parse_header
-
-DTYPE_NAMES = {
-    "F16": np.float16,
-    "F32": np.float32,
-    "I32": np.int32,
-    "I64": np.int64,
-    "U8": np.uint8,
-    "I8": np.int8,
-    "I16": np.int16,
-    "U32": np.uint32,
-}
+from fitcheck.sources.stored.reading import read_builds
+from fitcheck.sources.stored.safetensors import DTYPE_BITS, header_length, parse_header
 
 
 def safetensors_bytes(tensors, metadata=None, pad=b""):
@@ -75,8 +66,20 @@ def quantised(kind, *shape):
     return np.zeros((*shape[:-1], shape[-1] // block * size), np.uint8), kind
 
 
-def store_of(folder: Path):
-    return local_store(folder)
+def of(**tensors):
+    """Tensors of dtype and shape with the bytes that they take; `__` in a name stands for a dot."""
+    named = {name.replace("__", "."): spec for name, spec in tensors.items()}
+    return {name: (dtype, shape, prod(shape) * DTYPE_BITS[dtype] // 8) for name, (dtype, *shape) in named.items()}
+
+
+def one(folder, tensors, config=None):
+    write(folder / "model.safetensors", tensors)
+    (found,) = read_builds(local_store(folder), config)
+    return found
+
+
+def sizes(read):
+    return {part.kind: part.bytes for part in read.contents.components}
 
 
 class Counting:

@@ -3,19 +3,17 @@
 import json
 from math import prod
 
-import gguf
 import numpy as np
 import pytest
-from gguf import GGMLQuantizationType as Type
 
 from fitcheck.catalogue.models import ComponentKind
 from fitcheck.catalogue.provenance import Grade
 from fitcheck.errors import DataError, UnknownId
+from fitcheck.sources.store import StoredFile
 from fitcheck.sources.stored.folder import local_store
 from fitcheck.sources.stored.reading import read_builds
-from fitcheck.sources.stored.safetensors import DTYPE_BITS
 from fitcheck.sources.weights import derive_tensors
-from tests.sources.stored.files import Counting, gguf_file, quantised, save, write
+from tests.sources.stored.files import Counting, gguf_file, of, one, save, sizes, write
 
 LLAMA = {
     "model_type": "llama",
@@ -27,12 +25,6 @@ LLAMA = {
     "vocab_size": 128,
     "torch_dtype": "bfloat16",
 }
-
-
-def of(**tensors):
-    """Tensors of dtype and shape with the bytes that they take; `__` in a name stands for a dot."""
-    named = {name.replace("__", "."): spec for name, spec in tensors.items()}
-    return {name: (dtype, shape, prod(shape) * DTYPE_BITS[dtype] // 8) for name, (dtype, *shape) in named.items()}
 
 
 def llama(dtype="BF16", layers=2, tied=False):
@@ -61,16 +53,6 @@ def indexed(folder, shards, **metadata):
     text = {"metadata": {"total_size": total, **metadata}, "weight_map": weights}
     (folder / "model.safetensors.index.json").write_text(json.dumps(text))
     return total
-
-
-def one(folder, tensors, config=None):
-    write(folder / "model.safetensors", tensors)
-    (found,) = read_builds(local_store(folder), config)
-    return found
-
-
-def sizes(read):
-    return {part.kind: part.bytes for part in read.contents.components}
 
 
 def test_a_dense_model_by_hand(tmp_path):
@@ -178,6 +160,7 @@ def test_experts_routers_towers_drafters_and_tables_are_told_apart(tmp_path):
     }
     assert found.contents.parts["router"] == 64
     assert found.contents.parts["other"] == 26
+    assert found.contents.notes == ("26 bytes are in tensors whose names say nothing: they count as weights",)
     assert found.contents.parameters_by_part["ngram"] == 2560
 
 
@@ -189,151 +172,6 @@ def test_without_a_layer_count_a_draft_layer_is_known_by_what_only_it_has(tmp_pa
     found = one(tmp_path, draft)
     assert sizes(found) == {ComponentKind.DRAFTER: 2 * (128 + 16), ComponentKind.WEIGHTS: 32}
     assert "number of layers is not known" in found.contents.notes[0]
-
-
-def config_of(method, **fields):
-    return {"num_hidden_layers": 1, "quantization_config": {"quant_method": method, **fields}}
-
-
-P = "model__layers__0__mlp__up_proj__"
-AWQ = of(**{f"{P}qweight": ("I32", 128, 8), f"{P}qzeros": ("I32", 1, 8), f"{P}scales": ("F16", 1, 64)})
-NVFP4 = of(
-    **{f"{P}weight": ("U8", 64, 64), f"{P}weight_scale": ("F8_E4M3", 64, 8), f"{P}weight_scale_2": ("F32",), f"{P}input_scale": ("F32",)}
-)
-MXFP8 = of(**{f"{P}weight": ("F8_E4M3", 64, 128), f"{P}weight_scale": ("U8", 64, 4)})
-PACKED = {
-    # 128 inputs x 64 outputs, 8,192 parameters each
-    "awq": (AWQ, config_of("awq", bits=4), "awq"),
-    "awq without a config": (AWQ, None, "awq"),
-    "gptq": (
-        of(**{f"{P}qweight": ("I32", 16, 64), f"{P}qzeros": ("I32", 1, 8), f"{P}scales": ("F16", 1, 64), f"{P}g_idx": ("I32", 128)}),
-        config_of("gptq", bits=4, group_size=128),
-        "gptq",
-    ),
-    "gptq of 3 bits": (
-        of(**{f"{P}qweight": ("I32", 12, 64), f"{P}qzeros": ("I32", 1, 6), f"{P}scales": ("F16", 1, 64), f"{P}g_idx": ("I32", 128)}),
-        config_of("gptq"),
-        "gptq",
-    ),
-    "gptq of 8 bits without g_idx": (
-        of(**{f"{P}qweight": ("I32", 32, 64), f"{P}qzeros": ("I32", 2, 16), f"{P}scales": ("F16", 2, 64)}),
-        None,
-        "gptq",
-    ),
-    "compressed-tensors int4": (
-        of(**{f"{P}weight_packed": ("I32", 64, 16), f"{P}weight_scale": ("BF16", 64, 1), f"{P}weight_shape": ("I64", 2)}),
-        config_of("compressed-tensors", config_groups={"g": {"weights": {"num_bits": 4, "type": "int", "group_size": 128}}}),
-        "int4",
-    ),
-    "compressed-tensors nvfp4": (
-        of(**{f"{P}weight_packed": ("U8", 64, 64), f"{P}weight_scale": ("F8_E4M3", 64, 8), f"{P}weight_global_scale": ("F32", 1)}),
-        config_of("compressed-tensors", config_groups={"g": {"weights": {"num_bits": 4, "type": "float", "group_size": 16}}}),
-        "nvfp4",
-    ),
-    "modelopt nvfp4": (
-        NVFP4,
-        config_of("modelopt", quant_algo="NVFP4"),
-        "nvfp4",
-    ),
-    "gpt-oss mxfp4": (
-        of(
-            model__layers__0__mlp__experts__down_proj_blocks=("U8", 2, 32, 4, 16),  # 4 groups of 32 inputs
-            model__layers__0__mlp__experts__down_proj_scales=("U8", 2, 32, 4),
-        ),
-        config_of("mxfp4"),
-        "mxfp4",
-    ),
-    "deepseek fp4": (
-        of(layers__0__ffn__experts__0__w1__weight=("I8", 64, 64), layers__0__ffn__experts__0__w1__scale=("F8_E8M0", 64, 4)),
-        None,
-        "mxfp4",
-    ),
-    "fp8 blocks": (of(**{f"{P}weight": ("F8_E4M3", 64, 128), f"{P}weight_scale_inv": ("F32", 1, 1)}), config_of("fp8"), "fp8"),
-    "fp8 by tensor": (
-        of(**{f"{P}weight": ("F8_E4M3", 64, 128), f"{P}weight_scale": ("F32",), f"{P}input_scale": ("F32",)}),
-        config_of("modelopt", quant_algo="FP8"),
-        "fp8",
-    ),
-    "mxfp8": (MXFP8, config_of("modelopt", quant_algo="MXFP8"), "mxfp8"),
-    "int8": (of(**{f"{P}weight": ("I8", 64, 128), f"{P}weight_scale": ("BF16", 64, 1)}), None, "int8"),
-    "nf4": (
-        of(**{
-            f"{P}weight": ("U8", 4096, 1), f"{P}weight__absmax": ("U8", 128), f"{P}weight__nested_absmax": ("F32", 1),
-            f"{P}weight__nested_quant_map": ("F32", 256), f"{P}weight__quant_map": ("F32", 16),
-            "model.layers.0.mlp.up_proj.weight.quant_state.bitsandbytes__nf4".replace("__nf4", "\x00nf4"): ("U8", 90),
-        }),
-        None,
-        "bnb-4bit",
-    ),
-    "exl3 of 3 bits": (
-        of(**{f"{P}trellis": ("I16", 8, 4, 48), f"{P}suh": ("F16", 128), f"{P}svh": ("F16", 64)}),
-        config_of("exl3", bits=3.0),
-        "exl3",
-    ),
-    "mlx of 4 bits": (
-        of(**{f"{P}weight": ("U32", 64, 16), f"{P}scales": ("BF16", 64, 2), f"{P}biases": ("BF16", 64, 2)}),
-        {"num_hidden_layers": 1, "quantization": {"bits": 4, "group_size": 64}},
-        "mlx",
-    ),
-    "mlx of 6 bits in one module": (
-        of(**{f"{P}weight": ("U32", 64, 24), f"{P}scales": ("BF16", 64, 4), f"{P}biases": ("BF16", 64, 4)}),
-        {"quantization": {"bits": 4, "group_size": 64, "model.layers.0.mlp.up_proj": {"bits": 6, "group_size": 32}}},
-        "mlx",
-    ),
-    "float4 as the file has it": (of(**{f"{P}weight": ("F4", 64, 128), f"{P}weight_scale": ("F8_E8M0", 64, 4)}), None, "mxfp4"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", PACKED)
-def test_packed_parameters_are_unpacked_and_scales_are_none(tmp_path, name):
-    tensors, config, form = PACKED[name]
-    tensors = {tensor.replace("\x00", "__"): spec for tensor, spec in tensors.items()}
-    plain = of(model__norm__weight=("BF16", 100))
-    found = one(tmp_path, {**tensors, **plain}, config)
-    assert found.contents.parameters == 8192 + 100
-    assert found.format.name == form
-    assert found.contents.bytes == 200 + sum(size for _, _, size in tensors.values())
-    assert found.contents.unknown == ()
-
-
-@pytest.mark.parametrize(
-    "tensors",
-    [
-        of(**{f"{P}qweight": ("I32", 128, 8)}),
-        of(**{f"{P}weight_packed": ("I32", 64, 16), f"{P}weight_scale": ("BF16", 64, 1)}),
-        of(**{f"{P}weight": ("U32", 64, 16), f"{P}scales": ("BF16", 64, 2)}),
-        of(**{f"{P}weight": ("U8", 64, 64), f"{P}weight_scale": ("F32", 1)}),
-    ],
-)
-def test_a_packing_that_nothing_tells_is_unknown(tmp_path, tensors):
-    found = one(tmp_path, tensors)
-    assert found.contents.parameters is None
-    assert "is not known, so parameters are not" in found.contents.unknown[0]
-    assert found.contents.bytes == sum(size for _, _, size in tensors.values())
-
-
-@pytest.mark.parametrize(
-    ("config", "why"),
-    [
-        (config_of("fp8"), "no tensor is stored as fp8"),
-        (config_of("awq"), "no tensor is stored as awq"),
-        (config_of("exl3"), "no tensor is stored as exl3"),
-    ],
-)
-def test_a_config_that_the_tensors_contradict_settles_nothing(tmp_path, config, why):
-    found = one(tmp_path, llama(), config)
-    assert found.format.name is None
-    assert why in found.format.why
-
-
-def test_deepseeks_mixture_of_fp8_and_fp4(tmp_path):
-    tensors = of(
-        layers__0__ffn__experts__0__w1__weight=("I8", 64, 64), layers__0__ffn__experts__0__w1__scale=("F8_E8M0", 64, 4),
-        layers__0__attn__wq_a__weight=("F8_E4M3", 64, 64), layers__0__attn__wq_a__scale=("F8_E8M0", 2, 2),
-    )  # fmt: skip
-    assert one(tmp_path, tensors).format.name == "fp8+mxfp4"
-    read = one(tmp_path, tensors, config_of("fp8", expert_dtype="fp4"))
-    assert (read.format.name, read.contents.parameters) == ("fp8+mxfp4", 8192 + 4096)
 
 
 def test_a_tensor_in_two_files_counts_once_and_a_folder_has_its_own_config(tmp_path):
@@ -365,79 +203,34 @@ def test_pickles_have_bytes_by_the_listing_alone(tmp_path):
     assert (found.build.bytes, found.contents.components, found.contents.parameters, found.read) == (100, (), None, False)
 
 
-MOE_KEYS = (("add_block_count", 3), ("add_uint32", "glm4moe.nextn_predict_layers", 1), ("add_file_type", 15))
+def test_files_that_are_too_many_or_too_large_together_are_given_up(tmp_path, monkeypatch):
+    indexed(tmp_path, [llama(), of(model__other__weight=("BF16", 8))])
+    store = local_store(tmp_path)
+    for name, most, words in (
+        ("MOST_FILES", 1, "has 2 weight files, and 1 is the most"),
+        ("MOST_HEADER_BYTES", 500, "headers of [0-9,]+ bytes, and 500 is the most"),
+        ("MOST_TENSORS", 21, "has more than 21 tensors"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"fitcheck.sources.stored.reading.{name}", most)
+            with pytest.raises(DataError, match=words):
+                read_builds(store)
 
 
-def moe(**extra):
-    return {
-        "token_embd.weight": quantised(Type.Q6_K, 512, 256),
-        "output.weight": quantised(Type.Q6_K, 512, 256),
-        "blk.0.attn_q.weight": quantised(Type.Q4_K, 256, 256),
-        "blk.1.ffn_up_exps.weight": quantised(Type.Q4_K, 8, 256, 256),
-        "blk.1.ffn_up_shexp.weight": quantised(Type.Q8_0, 256, 256),
-        "blk.1.ffn_gate_inp.weight": np.zeros((8, 256), np.float32),
-        "blk.2.ffn_up_exps.weight": quantised(Type.Q4_K, 8, 256, 256),
-        "blk.2.nextn.eh_proj.weight": quantised(Type.Q8_0, 256, 512),
-        **extra,
-    }
+def test_a_listing_without_sizes_is_enough(tmp_path):
+    class Silent(Counting):
+        def files(self):
+            return tuple(StoredFile(file.path, None) for file in self.store.files())
+
+    total = indexed(tmp_path, [llama(), of(model__other__weight=("BF16", 8))])
+    (found,) = read_builds(Silent(local_store(tmp_path)), LLAMA)
+    assert (found.contents.bytes, found.build.bytes) == (total, None)
 
 
-def test_gguf_by_block_sizes(tmp_path):
-    path = gguf_file(tmp_path / "x-Q4_K_M.gguf", moe(), "glm4moe", MOE_KEYS)
-    (found,) = read_builds(local_store(path))
-    q4, q6, q8 = 256 * 144, 256 * 210, 256 * 8 * 34  # a matrix of 256 x 256
-    assert sizes(found) == {
-        ComponentKind.EXPERTS: 8 * q4,
-        ComponentKind.DRAFTER: 8 * q4 + 2 * q8,
-        ComponentKind.WEIGHTS: 4 * q6 + q4 + q8 + 4 * 8 * 256,
-    }
-    assert found.contents.bytes == sum(int(tensor.n_bytes) for tensor in gguf.GGUFReader(path).tensors)
-    assert found.contents.parameters == 256 * 256 * (4 + 1 + 8 + 1 + 8 + 2) + 8 * 256
-    assert (found.format.name, found.format.label, found.format.why) == ("gguf", "Q4_K_M", "general.file_type 15")
-    assert found.header.metadata["general.architecture"] == "glm4moe"
-
-
-def test_a_split_file_with_its_tower(tmp_path):
-    gguf_file(tmp_path / "x-Q4_K_M.gguf", moe(), "glm4moe", MOE_KEYS, split_max_tensors=3)
-    gguf_file(tmp_path / "mmproj-F16.gguf", {"v.blk.0.attn_q.weight": np.zeros((4, 4), np.float16)}, "clip")
+def test_many_gguf_files_are_read_eight_at_once(tmp_path):
+    words = [f"{number:020d}" for number in range(10_000)]  # past the first window
+    for number in range(11):
+        gguf_file(tmp_path / f"x-{number}-Q8_0.gguf", {"a.weight": np.zeros(8, np.float32)}, keys=[("add_token_list", words)])
     store = Counting(local_store(tmp_path))
-    (found,) = read_builds(store)
-    assert [file.path for file in found.build.files] == [f"x-Q4_K_M-{number:05d}-of-00003.gguf" for number in (1, 2, 3)]
-    assert sizes(found)[ComponentKind.VISION] == 32
-    assert sizes(found)[ComponentKind.EXPERTS] == 8 * 256 * 144
-    assert [len(spans) for spans in store.rounds] == [4]
-
-
-def test_a_split_whose_files_are_not_of_one_model_is_refused(tmp_path):
-    gguf_file(tmp_path / "x.gguf", moe(), "glm4moe", MOE_KEYS, split_max_tensors=4)
-    first, second = sorted(tmp_path.glob("*.gguf"))
-    second.write_bytes(first.read_bytes())
-    with pytest.raises(DataError, match="says that it is file 1 of 2"):
-        read_builds(local_store(tmp_path))
-    gguf_file(tmp_path / "y.gguf", moe(**{"more.weight": np.zeros(8, np.float32)}), "glm4moe", MOE_KEYS, split_max_tensors=6)
-    second.write_bytes((tmp_path / "y-00002-of-00002.gguf").read_bytes())
-    with pytest.raises(DataError, match="says that there are 8 tensors in all, and its files have"):
-        read_builds(local_store(tmp_path), only="x")
-
-
-def test_a_file_type_that_no_tensor_has_is_not_believed(tmp_path):
-    path = gguf_file(tmp_path / "x.gguf", moe(), "glm4moe", [("add_block_count", 3), ("add_file_type", 1)])
-    (found,) = read_builds(local_store(path))
-    assert found.format.label == "Q4_K"
-    assert found.format.why == "general.file_type says F16, and no tensor is of it; most bytes are Q4_K"
-    path = gguf_file(tmp_path / "y.gguf", moe(), "glm4moe")
-    assert read_builds(local_store(path))[0].format.why == "general.file_type is missing; most bytes are Q4_K"
-
-
-def test_a_gguf_adapter_is_not_a_model(tmp_path):
-    path = gguf_file(tmp_path / "x.gguf", moe(), "llama", [("add_type", "adapter")])
-    with pytest.raises(DataError, match="is an adapter"):
-        read_builds(local_store(path))
-
-
-def test_an_n_gram_table_by_either_name(tmp_path):
-    tables = {"per_layer_token_embd.weight": quantised(Type.Q8_0, 64, 32), "blk.1.engram_embd.weight": quantised(Type.Q8_0, 8, 32)}
-    path = gguf_file(tmp_path / "x.gguf", tables, "qwen4exp")
-    assert sizes(read_builds(local_store(path))[0]) == {ComponentKind.NGRAM: 72 * 34}
-    path = gguf_file(tmp_path / "y.gguf", tables, "gemma4")
-    assert sizes(read_builds(local_store(path))[0]) == {ComponentKind.NGRAM: 8 * 34, ComponentKind.WEIGHTS: 64 * 34}
+    assert len(read_builds(store)) == 11
+    assert [len(spans) for spans in store.rounds] == [11, 8, 3]

@@ -101,9 +101,11 @@ def tally(
         kinds[kind] += tensor.bytes
     if naming.layers is None and naming.whole is None and not gguf:
         notes.append("the number of layers is not known: a draft layer that is named as any other counts as weights")
+    if sizes[OTHER]:
+        notes.append(f"{sizes[OTHER]:,} bytes are in tensors whose names say nothing: they count as weights")
     return Contents(
         components=_components(sizes, len(listed), optional=optional),
-        parts=dict(sizes),
+        parts={part: size for part, size in sizes.items() if size},
         parameters=None if unknown else sum(counts.values()),
         parameters_by_part=dict(counts),
         kinds={kind: size for kind, size in kinds.most_common() if kind != SCALES} | ({SCALES: kinds[SCALES]} if kinds[SCALES] else {}),

@@ -22,6 +22,8 @@ FIRST_WINDOW_BYTES = 128 * 1024
 NEXT_WINDOW_BYTES = 1024 * 1024
 """Each further window doubles: a vocabulary of 256,000 with its merges, 12 MB, takes six requests in all."""
 MOST_WINDOW_BYTES = 16 * 1024 * 1024
+AT_ONCE = 8
+"""Files whose windows are in memory together."""
 MOST_HEADER_BYTES = 64 * 1024 * 1024
 """Four times the largest vocabulary with its merges and scores."""
 MOST_KEYS = 1 << 16
@@ -68,12 +70,17 @@ def read_gguf(read: ReadAt, file: str, file_bytes: int | None = None) -> GgufHea
 
 
 def read_ggufs(store: Store, files: Iterable[tuple[str, int | None]]) -> tuple[GgufHeader, ...]:
-    """The headers of several files in the order given, the next windows of all asked at once. Raises as `read_gguf` does."""
+    """The headers of several files in the order given. Raises as `read_gguf` does.
+
+    The first windows of all are asked at once, which is enough for most files of a split; the next ones of `AT_ONCE` files together.
+    """
     readings = [GgufReading(path, size) for path, size in files]
-    while waiting := [reading for reading in readings if reading.header is None]:
+    waiting = readings
+    while waiting:
         found = store.spans([Span(reading.file, *reading.wanted) for reading in waiting])
         for reading, data in zip(waiting, found, strict=True):
             reading.feed(data)
+        waiting = [reading for reading in readings if reading.header is None][:AT_ONCE]
     return tuple(reading.header for reading in readings if reading.header is not None)
 
 
