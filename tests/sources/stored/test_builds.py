@@ -1,6 +1,7 @@
 """Which files make a build: listings as repositories have them."""
 
 import json
+import time
 
 import pytest
 
@@ -228,3 +229,11 @@ def test_an_index_that_is_none_is_refused(raw, words):
 def test_a_huge_count_in_a_name_costs_nothing():
     with pytest.raises(DataError, match="said to have 999,999 files"):
         find_builds(Listed("x-000001-of-999999.safetensors"))
+
+
+def test_a_listing_of_ten_thousand_files_is_sorted_out_at_once():
+    names = [f"{place}-{number}.{ending}" for number in range(2500) for place, ending in (
+        ("consolidated", "safetensors"), ("x/layer", "safetensors"), ("mmproj", "gguf"), ("mtp", "gguf"))]  # fmt: skip
+    began = time.perf_counter()
+    find_builds(Listed("model.safetensors", "y-Q8_0.gguf", *names, sizes={"y-Q8_0.gguf": 10_000}))
+    assert time.perf_counter() - began < 10

@@ -127,16 +127,20 @@ def _models_only(files: tuple[StoredFile, ...]) -> tuple[list[StoredFile], list[
 def _gguf_builds(files: Iterable[StoredFile]) -> list[Build]:
     weights = [file for file in files if file.path.lower().endswith(".gguf")]
     towers = tuple(file for file in weights if "mmproj" in _name(file).lower())
-    others = [file for file in weights if file not in towers and not ("imatrix" in _name(file).lower() and quant_in(_name(file)) is None)]
+    others = [file for file in weights if "mmproj" not in _name(file).lower() and not _is_imatrix(_name(file))]
     groups = series_of(others)
-    apart = [group for group in groups if _DRAFTER.search(_name(group.files[0])) or _DRAFTER_FOLDER.search(_folder(group.files[0]))]
-    largest = max((_size(group) for group in groups if group not in apart), default=0)
-    apart = [group for group in apart if _DRAFTER_SHARE * _size(group) < largest]
-    drafters = tuple(file for group in apart for file in group.files)
+    said = [bool(_DRAFTER.search(_name(group.files[0])) or _DRAFTER_FOLDER.search(_folder(group.files[0]))) for group in groups]
+    largest = max((_size(group) for group, draft in zip(groups, said, strict=True) if not draft), default=0)
+    apart = [draft and _DRAFTER_SHARE * _size(group) < largest for group, draft in zip(groups, said, strict=True)]
+    drafters = tuple(file for group, draft in zip(groups, apart, strict=True) if draft for file in group.files)
     tower, notes = _chosen_tower(towers)
-    return [
-        Build(group.stem, "gguf", group.files, tower, drafters, None, notes, missing_in(group)) for group in groups if group not in apart
-    ]
+    whole = [group for group, draft in zip(groups, apart, strict=True) if not draft]
+    return [Build(group.stem, "gguf", group.files, tower, drafters, None, notes, missing_in(group)) for group in whole]
+
+
+def _is_imatrix(name: str) -> bool:
+    """An importance matrix, not a build that was made with one and says so."""
+    return "imatrix" in name.lower() and quant_in(name) is None
 
 
 def _size(group: Series) -> int:
@@ -176,7 +180,8 @@ def _safetensors_builds(store: Store, files: list[StoredFile], notes: list[str])
 
 
 def _with_drafters(build: Build, apart: tuple[StoredFile, ...]) -> Build:
-    return replace(build, drafters=tuple(file for file in apart if file not in build.files))
+    own = {file.path for file in build.files}
+    return replace(build, drafters=tuple(file for file in apart if file.path not in own))
 
 
 def _folder_builds(
@@ -184,7 +189,7 @@ def _folder_builds(
 ) -> tuple[list[Build], list[StoredFile]]:
     """The builds of one folder, and drafters that lie in it as files of their own."""
     mistral = [file for file in weights if _name(file).startswith("consolidated")]
-    rest = [file for file in weights if file not in mistral]
+    rest = [file for file in weights if not _name(file).startswith("consolidated")]
     if mistral and rest:
         size = sum(file.bytes or 0 for file in mistral)
         notes.append(
