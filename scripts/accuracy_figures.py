@@ -22,6 +22,7 @@ from fitcheck.errors import FitcheckError
 from fitcheck.fit.engines.base import Ledger
 from fitcheck.fit.layout import Layout
 from fitcheck.fit.memory import batch_defaults
+from fitcheck.fit.overhead_seen import known_overhead
 from fitcheck.fit.placement import component_bytes, measured_resident, on_device, place_components
 from fitcheck.sources.config import ConfigModel
 from fitcheck.units import GIB
@@ -193,8 +194,8 @@ def exact_rows() -> list[tuple[dict[str, Any], bool]]:
 
 def overhead_bytes(catalogue: Catalogue, device: Device, engine: str, peak_bytes: int, count: int, version: str | None) -> int:
     """The catalogue's overhead of an engine on so many of a device, else the engine's own; no less than the profiling peak, as in `fit`."""
-    seen = device.overhead_of(engine, count, version) or catalogue.get(Engine, engine).overhead
-    return max(seen.value if seen is not None else 0, peak_bytes)
+    known = known_overhead(device, catalogue.get(Engine, engine), count, version)
+    return max(known[0] if known is not None else 0, peak_bytes)
 
 
 def engines_default(device: Device, engine: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from fitcheck.advise.report import RecommendReport
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from fitcheck.catalogue.lookup import ClusterSpec
     from fitcheck.catalogue.models import ComponentKind, Model
     from fitcheck.cost.report import CostReport, PriceReport
+    from fitcheck.fit.calibrated import Calibrated
+    from fitcheck.fit.calibration import CalibrationCase, CalibrationReport
     from fitcheck.fit.engines.base import Ledger
     from fitcheck.fit.report import FitReport
     from fitcheck.sources.config import ConfigModel
@@ -41,6 +44,7 @@ def fit(
     ep: bool = False,
     usable: str | int | None = None,
     places: dict[ComponentKind, str] | None = None,
+    calibrated: str | Path | None = None,
     as_of: date | None = None,
     catalogue: Catalogue | None = None,
 ) -> FitReport:
@@ -50,17 +54,19 @@ def fit(
     text as on the command line: a name, a description such as `2x24GiB@936GB/s`, or `here` for this machine. `context` is tokens per
     user, a number or text such as `128k`; `tp`, `dp`, `dcp` and `ep` are tensor, data, decode-context and expert parallelism, and what
     they leave of the devices is pipeline parallel; `usable` is bytes per device or text such as `102GiB`; `as_of` is today (UTC) unless
-    given. Raises a `fitcheck.errors.FitcheckError` for names and values that make no sense.
+    given; `calibrated` is a file whose measured overhead is taken: an engine's log, or what `fitcheck calibrate --yaml` wrote. Raises a
+    `fitcheck.errors.FitcheckError` for names and values that make no sense.
     """
     from fitcheck.fit.ask import fit_case
     from fitcheck.fit.solve import fit as answer
 
     day = as_of or datetime.now(UTC).date()
     catalogue = catalogue or load_catalogue()
+    machine = find_machine(catalogue, cluster)
     case = fit_case(
         catalogue,
         _as_record(model, day),
-        cluster=find_machine(catalogue, cluster),
+        cluster=machine,
         as_of=day,
         context=context,
         users=users,
@@ -73,8 +79,83 @@ def fit(
         ep=ep,
         usable=usable,
         places=places,
+        calibrated=_calibrated(catalogue, calibrated, day, machine),
     )
     return answer(case)
+
+
+def _calibrated(catalogue: Catalogue, file: str | Path | None, day: date, cluster: str | ClusterSpec) -> Calibrated | None:
+    if file is None:
+        return None
+    from pathlib import Path
+
+    from fitcheck.sources.logs.calibrated import read_calibrated
+
+    return read_calibrated(catalogue, Path(file), day, cluster)
+
+
+def calibrate(
+    *logs: str | Path,
+    model: str | Model | ConfigModel | None = None,
+    cluster: str | None = None,
+    engine: str | None = None,
+    checkpoint: str | None = None,
+    source: str | None = None,
+    as_of: date | None = None,
+    catalogue: Catalogue | None = None,
+) -> CalibrationReport:
+    """A prediction beside what an engine printed, as `fitcheck calibrate` answers it.
+
+    `logs` are files of one run: start-up logs and benchmark results. `model` is a name, a record or what `read_model` made of a config,
+    where the log's own name is not in the catalogue. Raises a `fitcheck.errors.FitcheckError` for files that are no such logs.
+    """
+    from fitcheck.fit.calibrate import calibrate as answer
+
+    return answer(
+        calibration_case(
+            catalogue or load_catalogue(),
+            logs,
+            day=as_of or datetime.now(UTC).date(),
+            model=model,
+            cluster=cluster,
+            engine=engine,
+            checkpoint=checkpoint,
+            source=source,
+        )
+    )
+
+
+def calibration_case(
+    catalogue: Catalogue,
+    logs: Sequence[str | Path],
+    *,
+    day: date,
+    model: str | Model | ConfigModel | None = None,
+    cluster: str | None = None,
+    engine: str | None = None,
+    checkpoint: str | None = None,
+    source: str | None = None,
+) -> CalibrationCase:
+    """The case of some logs, with what was named beside them; raises as `calibrate` does."""
+    from pathlib import Path
+
+    from fitcheck.catalogue.lookup import find_engine
+    from fitcheck.fit.calibrate_ask import calibration_case as case_of
+    from fitcheck.sources.logs import read_logs
+    from fitcheck.sources.logs.printed import printed_of, source_url
+
+    named = find_engine(catalogue, engine).id if engine is not None else None
+    files = [Path(log) for log in logs]
+    return case_of(
+        catalogue,
+        printed_of(read_logs(files), named),
+        as_of=day,
+        source=source_url(source, files[0]),
+        model=_as_record(model, day) if model is not None else None,
+        cluster=cluster,
+        checkpoint=checkpoint,
+        forced_kv_dtype=getattr(model, "forced_kv_dtype", None),
+    )
 
 
 def recommend(

@@ -24,6 +24,12 @@ class Setup(Record):
     memory_fraction: Annotated[Decimal, Field(gt=0, le=1)] | None = None
     kv_bytes_per_device: Bytes | None = None
     kv_tokens_printed: Count | None = None
+    weights_bytes_per_device: Bytes | None = None
+    """Weights that the engine said each device holds."""
+    overhead_bytes_per_device: Bytes | None = None
+    """What the run left of its share after weights, cache and state (`fitcheck calibrate`)."""
+    visible_bytes_per_device: Bytes | None = None
+    """The device's memory as the engine printed it."""
 
 
 class Speculation(Record):

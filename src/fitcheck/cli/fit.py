@@ -2,6 +2,7 @@
 
 # Annotations are evaluated as they stand (no `from __future__ import annotations`): typer would compile each text again at start-up.
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +14,12 @@ from fitcheck.errors import ExitCode, UsageError
 from fitcheck.views.document import Format
 
 if TYPE_CHECKING:
+    from datetime import date
+
+    from fitcheck.catalogue.load import Catalogue
+    from fitcheck.catalogue.lookup import ClusterSpec
     from fitcheck.catalogue.models import ComponentKind
+    from fitcheck.fit.calibrated import Calibrated
     from fitcheck.fit.case import Case
     from fitcheck.fit.report import FitReport
 
@@ -54,6 +60,9 @@ def fit(  # noqa: PLR0917 - typer's parameters are options, given by name
         list[str] | None,
         typer.Option(metavar="COMPONENT=PLACE", help="Where a component lies: ngram=nvme, drafter=gpu, experts=ram; may be repeated."),
     ] = None,
+    calibrated: Annotated[
+        Path | None, typer.Option("--calibrated", metavar="FILE", help="Take overhead as measured: a log, or what calibrate --yaml wrote.")
+    ] = None,
     offline: OfflineOption = False,
     as_of: AsOfOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 11 for a tight fit.")] = False,
@@ -70,10 +79,11 @@ def fit(  # noqa: PLR0917 - typer's parameters are options, given by name
     catalogue = open_catalogue(overlay)
     from fitcheck.fit.ask import fit_case
 
+    machine = find_machine(catalogue, cluster)
     case = fit_case(
         catalogue,
         asked_model(catalogue, model, day, checkpoint=checkpoint, offline=offline),
-        cluster=find_machine(catalogue, cluster),
+        cluster=machine,
         context=context,
         users=users,
         checkpoint=checkpoint,
@@ -86,6 +96,7 @@ def fit(  # noqa: PLR0917 - typer's parameters are options, given by name
         usable=usable,
         places=_places(place or []),
         as_of=day,
+        calibrated=_measured(catalogue, calibrated, day, machine) if calibrated is not None else None,
     )
     report = answer(case)
     document = fit_document(report, catalogue_version=catalogue.version, as_of=day.isoformat(), why=why)
@@ -101,6 +112,12 @@ def fit(  # noqa: PLR0917 - typer's parameters are options, given by name
     code = exit_code(report, strict=strict)
     if code:
         raise typer.Exit(code)
+
+
+def _measured(catalogue: "Catalogue", file: Path, day: "date", cluster: "str | ClusterSpec") -> "Calibrated":
+    from fitcheck.sources.logs.calibrated import read_calibrated
+
+    return read_calibrated(catalogue, file, day, cluster)
 
 
 def _places(asked: list[str]) -> "dict[ComponentKind, str]":

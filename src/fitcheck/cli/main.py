@@ -33,6 +33,7 @@ COMMANDS = {
     "detect": Home("detect", "This machine's accelerators and memory"),
     "rates": Home("rates", "What providers charge per million tokens"),
     "recipes": Home("records", "Measured deployments, with their speeds"),
+    "calibrate": Home("calibrate", "Prediction beside what an engine printed"),
     "validate": Home("validate", "Check catalogue files and overlays", ", 20 errors found"),
 }
 """Commands in the order of the help."""

@@ -30,10 +30,8 @@ class Assessment(NamedTuple):
     missing: str | None
     served: bool = True
     """Whether some engine is known to serve the build here at all."""
-
-    def headroom_bytes(self, tokens: int, users: int) -> int | None:
-        """Usable less taken on the fullest device; negative where it does not fit."""
-        return self.plan.budget.bytes - self.plan.total_bytes(tokens, users) if self.plan else None
+    headroom_bytes: int | None = None
+    """Usable less taken on the fullest device at the headline context, where there is a plan; negative where it does not fit."""
 
 
 def assess(case: Case, checkpoint: Checkpoint, recipes: tuple[Recipe, ...]) -> Assessment:
@@ -49,12 +47,13 @@ def assess(case: Case, checkpoint: Checkpoint, recipes: tuple[Recipe, ...]) -> A
     evidence = weigh(case, Setting(checkpoint.id, tokens, case.users, usable, moved), shown)
     if plan is None:
         return Assessment(checkpoint, Verdict.UNKNOWN, Verdict.UNKNOWN, evidence, None, missing, served=unserved is None)
-    arithmetic = judge(plan.total_bytes(tokens, case.users), plan.budget.bytes)
+    taken = plan.total_bytes(tokens, case.users)
+    arithmetic = judge(taken, plan.budget.bytes)
     if case.model.architecture is None and arithmetic is not Verdict.NO:
         missing = "the architecture is not published, so the KV cache cannot be counted"
         return Assessment(checkpoint, Verdict.UNKNOWN, Verdict.UNKNOWN, evidence, None, missing)
     verdict = Verdict.TIGHT if arithmetic is Verdict.NO and evidence.recipes else arithmetic
-    return Assessment(checkpoint, verdict, arithmetic, evidence, plan, None)
+    return Assessment(checkpoint, verdict, arithmetic, evidence, plan, None, headroom_bytes=plan.budget.bytes - taken)
 
 
 def _best_first(case: Case, checkpoint: Checkpoint, recipes: tuple[Recipe, ...]) -> list[Recipe]:

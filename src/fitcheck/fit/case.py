@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fitcheck.catalogue.hardware import Cluster, Device, Engine
 from fitcheck.catalogue.models import ComponentKind, Model
-from fitcheck.catalogue.provenance import Grade
+from fitcheck.catalogue.provenance import BytesFigure, Grade
 from fitcheck.catalogue.recipes import Recipe
 from fitcheck.errors import UsageError
+from fitcheck.fit.calibrated import Calibrated
 from fitcheck.fit.layout import Degrees
 from fitcheck.fit.report import CitedSource, ClusterRow
 from fitcheck.fit.sources import cite
@@ -48,6 +49,7 @@ class Case:
     degrees: Degrees = Degrees()
     usable_bytes: int | None = None
     places: dict[ComponentKind, str] = field(default_factory=dict)
+    calibrated: Calibrated | None = None
 
     def __post_init__(self) -> None:
         check_asked(self.context_tokens, self.users)
@@ -119,18 +121,30 @@ def usable_budget(case: Case, engine: Engine) -> Budget | None:
     """
     if case.usable_bytes is not None:
         return Budget(case.usable_bytes, "as asked (--usable)", Grade.ASSUMED, (), True)
-    visible = case.device.memory.visible[0]
+    visible = _visible(case)
     for share in case.device.usable:
         if share.engine == engine.id:
-            sources = cite(case.device.sources, visible) + cite(case.device.sources, share)
+            sources = _visible_sources(case, visible) + cite(case.device.sources, share)
             words = f"{visible.value:,} B visible x {share.fraction} ({engine.name} on {case.device.name})"
             return Budget(int(visible.value * share.fraction), words, max(visible.grade, share.grade, key=_rank), sources, False)
     if engine.usable is None:
         return _free_at_boot(case, engine)
-    sources = cite(case.device.sources, visible) + cite(engine.sources, engine.usable)
+    sources = _visible_sources(case, visible) + cite(engine.sources, engine.usable)
     words = f"{visible.value:,} B visible x {engine.usable.fraction} ({engine.name}'s default)"
     grade = max(visible.grade, engine.usable.grade, key=_rank)
     return Budget(int(visible.value * engine.usable.fraction), words, grade, sources, False)
+
+
+def _visible(case: Case) -> BytesFigure:
+    """The memory that the device shows: as measured in a calibration, else the catalogue's first figure."""
+    seen = case.calibrated.visible_bytes if case.calibrated is not None else None
+    return case.device.memory.visible[0] if seen is None else BytesFigure(value=seen, source=("calibrated",), grade=Grade.MEASURED)
+
+
+def _visible_sources(case: Case, visible: BytesFigure) -> tuple[CitedSource, ...]:
+    if case.calibrated is not None and case.calibrated.visible_bytes is not None:
+        return (case.calibrated.source,)
+    return cite(case.device.sources, visible)
 
 
 def _free_at_boot(case: Case, engine: Engine) -> Budget | None:

@@ -28,7 +28,7 @@ def verdict_reason(found: Assessment, case: Case) -> str:
     """One sentence: what decides the verdict of the checkpoint that is told in full."""
     if found.plan is None:
         return found.missing or "not known"
-    room = found.headroom_bytes(case.headline_tokens, case.users) or 0
+    room = found.headroom_bytes or 0
     each = "the device" if case.count == 1 else "each device"
     usable = format_gib(found.plan.budget.bytes)
     if found.arithmetic is Verdict.NO:
@@ -76,6 +76,8 @@ def _assumptions(plan: Plan, case: Case, builds: int) -> Iterator[Assumption]:
         yield Assumption(f"{plan.layout.label}: {plan.layout.reason}", "--tp")
     if not plan.budget.asked:
         yield Assumption(f"{format_gib(plan.budget.bytes)} usable per device: {plan.budget.formula}", "--usable")
+    if case.calibrated is not None and case.calibrated.engine == plan.engine.id:
+        yield Assumption(f"{format_gib(case.calibrated.overhead_bytes)} of engine overhead {case.calibrated.words()}", "--calibrated")
     for part in plan.placed:
         if part.component.kind is ComponentKind.NGRAM and not part.moved:
             yield Assumption(f"n-gram tables ({format_gib(part.component.value)}) on {part.place}", f"--place {part.component.kind}=gpu")

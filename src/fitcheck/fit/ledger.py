@@ -5,6 +5,7 @@ from __future__ import annotations
 from fitcheck.catalogue.hardware import Engine, Overhead
 from fitcheck.catalogue.models import Checkpoint, ComponentKind
 from fitcheck.catalogue.provenance import Grade
+from fitcheck.fit.calibrated import calibrated_weights
 from fitcheck.fit.case import Budget, Case
 from fitcheck.fit.layout import Layout
 from fitcheck.fit.memory import StateModel
@@ -103,8 +104,11 @@ def make_plan(case: Case, checkpoint: Checkpoint, engine: Engine, memory: StateM
 
 
 def _weight_terms(case: Case, checkpoint: Checkpoint, engine: Engine, layout: Layout, placed: tuple[Placed, ...]) -> tuple[Term, ...]:
+    own = calibrated_weights(case.calibrated, case.model.id, checkpoint, layout, placed) if _measured_with(case, engine) else None
     seen = measured_resident(checkpoint, engine, layout, placed)
-    if seen is not None:
+    if own is not None:
+        terms = [own]
+    elif seen is not None:
         where = "resident on one device" if seen.devices == 1 else f"resident on each of {seen.devices} devices"
         words = where + (f", {seen.note}" if seen.note else "")
         terms = [Term("weights", "weights", seen.value, words, seen.grade, cite(case.model.sources, seen))]
@@ -113,7 +117,7 @@ def _weight_terms(case: Case, checkpoint: Checkpoint, engine: Engine, layout: La
     architecture = case.model.architecture
     layers, experts = (architecture.layers, architecture.experts) if architecture else (None, None)
     for part in placed:
-        if on_device(part, case.device) and (seen is None or part.added):
+        if on_device(part, case.device) and ((own is None and seen is None) or part.added):
             size, words = component_bytes(part.component, layout, layers, experts)
             grade = part.component.grade if case.count == 1 else max(part.component.grade, Grade.DERIVED, key=lambda grade: grade.rank)
             name = _named(part) + (" (in unified RAM)" if part.place == "ram" else "")
@@ -130,8 +134,14 @@ def placed_parts(case: Case, checkpoint: Checkpoint, engine: Engine) -> tuple[Pl
     return place_components(checkpoint, engine, case.places, case.model.architecture, case.model.parameters.total.value)
 
 
+def _measured_with(case: Case, engine: Engine) -> bool:
+    return case.calibrated is not None and case.calibrated.engine == engine.id
+
+
 def overhead_of(case: Case, engine: Engine) -> tuple[Overhead, dict[str, tuple[CitedSource, ...]]] | None:
-    """The engine's overhead on so many of this device, else its own default; with the sources of its figure."""
+    """What was measured, else the engine's overhead on so many of this device, else its own default; with the sources of its figure."""
+    if _measured_with(case, engine) and case.calibrated is not None:
+        return case.calibrated.overhead(), {"value": (case.calibrated.source,)}
     overhead = case.device.overhead_of(engine.id, case.count)
     if overhead is not None:
         return overhead, {"value": cite(case.device.sources, overhead)}
@@ -149,6 +159,8 @@ def _overhead_term(case: Case, engine: Engine) -> Term | None:
     where = case.device.name if overhead in case.device.overhead else "no figure for this device, so the engine's own"
     if overhead.devices is not None and overhead.devices != case.count:
         where += f", as seen on {overhead.devices} of them"
+    if _measured_with(case, engine) and case.calibrated is not None:
+        where = case.calibrated.words()
     words = f"{engine.name}: context, collectives, graphs, activation peak ({where})"
     return Term("engine overhead", "overhead", overhead.value, words, overhead.grade, sources["value"], low, high)
 

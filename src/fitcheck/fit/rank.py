@@ -38,7 +38,7 @@ def rank_key(found: Assessment, case: Case) -> tuple[object, ...]:
     divergence, bits = found.checkpoint.divergence, bits_per_weight(case, found.checkpoint) or Decimal(0)
     distance = Decimal(0) if found.checkpoint.native else divergence.value if divergence is not None else Decimal("Infinity")
     order = _order(found)
-    headroom = found.headroom_bytes(case.headline_tokens, case.users) or 0
+    headroom = found.headroom_bytes or 0
     return (
         found.checkpoint.withdrawn_on(case.as_of),
         order,
@@ -76,7 +76,7 @@ def checkpoint_row(found: Assessment, case: Case) -> CheckpointRow:
         verdict=found.verdict,
         evidence=f"recipe ({count})" if count else "arithmetic",
         recipes=count,
-        headroom_bytes=found.headroom_bytes(case.headline_tokens, case.users),
+        headroom_bytes=found.headroom_bytes,
         status=event.status.value,
         successors=event.successors,
         because=checkpoint_reason(found, case, event),

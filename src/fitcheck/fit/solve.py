@@ -105,7 +105,7 @@ def _report(case: Case, best: Assessment | None, rows: tuple[CheckpointRow, ...]
         verdict=best.verdict if best else Verdict.UNKNOWN,
         reason=verdict_reason(best, case) if best else f"no checkpoint of {case.model.id} had been published by {case.as_of}",
         evidence=evidence,
-        headroom_bytes=best.headroom_bytes(tokens, users) if best else None,
+        headroom_bytes=best.headroom_bytes if best else None,
         max_context_tokens=longest_context(plan, users) if plan else None,
         max_users=most_users(plan, tokens) if plan else None,
         kv_bytes_per_token=plan.memory.growth(tokens) if plan else None,

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from fitcheck.advise.report import RecommendReport
 from fitcheck.cost.report import CostReport, PriceReport
+from fitcheck.fit.calibration import CalibrationReport
 from fitcheck.fit.report import FitReport
 from fitcheck.views.detect import DetectReport
 from fitcheck.views.envelope import Envelope
@@ -20,6 +21,7 @@ RESULTS: dict[str, type[Any]] = {
     "rates price": PriceReport,
     "recommend": RecommendReport,
     "detect": DetectReport,
+    "calibrate": CalibrationReport,
 }
 """The record that each command's `result` is."""
 
