@@ -6,8 +6,10 @@ from datetime import date
 import pytest
 
 import fitcheck
+from fitcheck.catalogue.lint import lint
 from fitcheck.errors import DataError
 from fitcheck.sources.record import config_record
+from fitcheck.views.record_yaml import as_entry
 from tests.cli.run import fitcheck as run
 from tests.conftest import AS_OF, ROOT
 
@@ -69,3 +71,29 @@ def test_a_family_nobody_knows_is_unknown(tmp_path):
     path = tmp_path / "config.json"
     path.write_text('{"model_type": "never_seen", "num_hidden_layers": 4, "hidden_size": 64}', encoding="utf-8")
     assert run("fit", str(path), "--cluster", "spark").code == 12
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.json")), ids=lambda path: path.stem)
+def test_the_entry_of_a_config_is_accepted_as_it_is(path):
+    entry = as_entry(config_record(path, DAY))
+    assert [finding for finding in lint([("mine.yaml", entry)]) if finding.severity == "error"] == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        # attention and a state in every layer (Falcon-H1); an encoder and a decoder with cross-attention (Whisper)
+
+        {"model_type": "falcon_h1", "num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+         "vocab_size": 128, "mamba_n_heads": 4, "mamba_d_head": 16, "mamba_d_state": 16, "mamba_d_ssm": 64, "mamba_n_groups": 1,
+         "mamba_d_conv": 4, "max_position_embeddings": 1024, "head_dim": 16, "intermediate_size": 96},
+        {"model_type": "whisper", "decoder_layers": 4, "encoder_layers": 4, "d_model": 64, "decoder_attention_heads": 4,
+         "encoder_attention_heads": 4, "vocab_size": 128, "max_target_positions": 448, "max_source_positions": 1500},
+    ],
+)  # fmt: skip
+def test_unusual_layers_are_accepted_too(tmp_path, fields):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(fields), encoding="utf-8")
+    record = config_record(path, DAY)
+    assert record.architecture is not None, record.note
+    assert [finding for finding in lint([("mine.yaml", as_entry(record))]) if finding.severity == "error"] == []

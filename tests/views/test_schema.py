@@ -25,6 +25,7 @@ ANSWERS = {
         ("--cluster", "rtx-4090", "--context", "256k", "--users", "4", "--engine", "llama.cpp"),
     ],
     "detect": [()],
+    "inspect": [(str(ROOT / "tests" / "data" / "configs" / "glm-5.3-flash.json"),)],
     "rates price": [
         ("deepseek/deepseek-flash", "--at", "2026-11-30T03:59Z", "--input", "1000000", "--output", "1000000"),
         ("zhipuai/glm-5.3-flash", "--at", "2026-11-30T03:59Z", "--input", "1000", "--output", "10", "--cached", "500"),

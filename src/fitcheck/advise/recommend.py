@@ -76,7 +76,7 @@ def _standing(case: Case, report: FitReport, build: CheckpointRow) -> Standing:
         scores=_scores(case),
         decode_tok_per_s=speed.best if speed else None,
         bits_per_weight=build.bits_per_weight,
-        parameters=case.model.parameters.total.value,
+        parameters=case.model.parameter_count,
         released=case.model.released.value,
     )
 

@@ -121,9 +121,12 @@ class Alias(Event):
 
 
 class Parameters(Record):
-    """Parameter counts. `stored` includes n-gram tables, drafters and vision towers that `total` leaves out."""
+    """Parameter counts. `stored` includes n-gram tables, drafters and vision towers that `total` leaves out.
 
-    total: CountFigure
+    `total` is absent only where a model was read from files that do not tell it.
+    """
+
+    total: CountFigure | None = None
     active: CountFigure | None = None
     active_prefill: CountFigure | None = None
     stored: CountFigure | None = None
@@ -171,13 +174,18 @@ class Model(Record):
     license: str
     hub_id: str | None = None
     released: DayFigure
-    parameters: Parameters
+    parameters: Parameters = Parameters()
     architecture: Architecture | None = None
     aliases: tuple[Alias, ...] = ()
     scores: tuple[Score, ...] = ()
     checkpoints: tuple[Checkpoint, ...] = ()
     sources: dict[str, Source]
     note: str | None = None
+
+    @property
+    def parameter_count(self) -> int:
+        """Parameters in all; 0 where nobody counted them."""
+        return self.parameters.total.value if self.parameters.total is not None else 0
 
     def checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
         """The checkpoint with this id, or None."""

@@ -82,6 +82,7 @@ def _entry(reading: "Reading") -> str:
 def _report(reading: "Reading") -> "InspectReport":
     from fitcheck.sources.record import slug
     from fitcheck.views.inspect import BuildRow, InspectReport, PartRow
+    from fitcheck.views.models import kv_by_dtype
 
     builds = tuple(
         BuildRow(
@@ -108,6 +109,7 @@ def _report(reading: "Reading") -> "InspectReport":
         source=source.title or source.url,
         url=source.url,
         model=reading.model,
+        kv=kv_by_dtype(reading.model),
         builds=builds,
         parts=parts,
         unknown=reading.unknown,

@@ -131,7 +131,7 @@ def _named(part: Placed) -> str:
 
 def placed_parts(case: Case, checkpoint: Checkpoint, engine: Engine) -> tuple[Placed, ...]:
     """Where each part of a build lies under the case."""
-    return place_components(checkpoint, engine, case.places, case.model.architecture, case.model.parameters.total.value)
+    return place_components(checkpoint, engine, case.places, case.model.architecture, case.model.parameter_count)
 
 
 def _measured_with(case: Case, engine: Engine) -> bool:

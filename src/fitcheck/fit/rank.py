@@ -22,7 +22,7 @@ def bits_per_weight(case: Case, checkpoint: Checkpoint) -> Decimal | None:
         return checkpoint.bits_per_weight.value
     parameters = case.model.parameters
     apart = any(part.kind is ComponentKind.NGRAM for part in checkpoint.components)
-    weights = parameters.total.value if apart or parameters.stored is None else parameters.stored.value
+    weights = case.model.parameter_count if apart or parameters.stored is None else parameters.stored.value
     counted = [part.value for part in checkpoint.components if part.kind in (ComponentKind.WEIGHTS, ComponentKind.EXPERTS)]
     if not counted or not weights:
         return None

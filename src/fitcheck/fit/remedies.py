@@ -69,7 +69,7 @@ def _settings(case: Case, found: Assessment, judge: Judge) -> Iterator[Remedy]:
 def _experts_away(case: Case, plan: Plan, judge: Judge) -> Iterator[Remedy]:
     """Routed experts in host RAM: of the fewest layers that do, where an engine can divide them so, else all."""
     kind, engine = ComponentKind.EXPERTS, plan.engine
-    apart = with_experts_apart(plan.checkpoint, case.model.architecture, case.model.parameters.total.value)
+    apart = with_experts_apart(plan.checkpoint, case.model.architecture, case.model.parameter_count)
     experts = sum(component.value for component in apart if component.kind is kind)
     if kind in case.places or not experts or case.device.memory.unified or "ram" not in engine.offloads.get(kind, ()):
         return

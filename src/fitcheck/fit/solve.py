@@ -47,7 +47,7 @@ def _asked_checkpoints(case: Case) -> list[Checkpoint]:
 
 def _check_places(case: Case) -> None:
     model = case.model
-    builds = [with_experts_apart(checkpoint, model.architecture, model.parameters.total.value) for checkpoint in _asked_checkpoints(case)]
+    builds = [with_experts_apart(checkpoint, model.architecture, model.parameter_count) for checkpoint in _asked_checkpoints(case)]
     known = {component.kind for components in builds for component in components}
     for kind, place in case.places.items():
         try:

@@ -7,19 +7,21 @@ outranks it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from fitcheck.catalogue.models import Architecture, Checkpoint, CheckpointEvent, Component, ComponentKind, Model, Parameters
-from fitcheck.catalogue.provenance import CountFigure, DayFigure, Grade, Source
+from fitcheck.catalogue.provenance import CountFigure, DayFigure, Grade, NumberFigure, Source
 from fitcheck.errors import FitcheckError
 from fitcheck.sources.config import ConfigModel, load_config, read_config
 from fitcheck.sources.tensors.record import Part
 from fitcheck.sources.weights import DerivedComponent, derive_components, derive_tensors, missing_parts, parameters
 
 SOURCE = "config"
+_APART = (ComponentKind.VISION, ComponentKind.DRAFTER, ComponentKind.NGRAM)
 FORMATS: tuple[tuple[str, str, str], ...] = (
     ("as-configured", "native", ""),
     ("bf16", "bf16", "bf16"),
@@ -40,6 +42,7 @@ def config_record(path: Path, day: date) -> Model:
 
 def model_of_config(raw: dict[str, Any], read: ConfigModel, source: Source, day: date) -> Model:
     """The record of a config's fields, its builds derived for the usual formats."""
+    counted = counted_by_config(raw)
     builds = tuple(_builds(raw, day, read.forced_kv_dtype)) if read.architecture is not None else ()
     absent = "; ".join([*missing_parts(raw), *read.assumed])
     return Model(
@@ -49,12 +52,26 @@ def model_of_config(raw: dict[str, Any], read: ConfigModel, source: Source, day:
         developer="as in the config",
         license="see the model card",
         released=DayFigure(value=day.isoformat(), source=(SOURCE,), grade=Grade.ASSUMED, note="the day the config was read"),
-        parameters=Parameters(total=CountFigure(value=_count(raw), source=(SOURCE,), grade=Grade.DERIVED)),
+        parameters=Parameters(total=counted),
         architecture=architecture_of(read.architecture, raw) if read.architecture is not None else None,
-        checkpoints=builds,
+        checkpoints=with_bits(builds, counted.value if counted else 0, SOURCE),
         sources={SOURCE: source},
         note=f"not in the weights: {absent}" if absent else None,
     )
+
+
+def with_bits(builds: Iterable[Checkpoint], parameters: int, source: str) -> tuple[Checkpoint, ...]:
+    """Builds with the bits that they take for each parameter, towers, drafters and n-gram tables aside."""
+    return tuple(_with_bits(build, parameters, source) for build in builds)
+
+
+def _with_bits(build: Checkpoint, parameters: int, source: str) -> Checkpoint:
+    size = sum(part.value for part in build.components if part.kind not in _APART and not part.optional)
+    if not size or not parameters:
+        return build
+    bits = (Decimal(8 * size) / parameters).quantize(Decimal("0.001"))
+    figure = NumberFigure(value=bits, source=(source,), grade=Grade.DERIVED, note="its bytes over the parameters")
+    return build.model_copy(update={"bits_per_weight": figure})
 
 
 def architecture_of(read: Architecture, raw: dict[str, Any]) -> Architecture:
@@ -72,11 +89,12 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.") or "model"
 
 
-def _count(raw: dict[str, Any]) -> int:
+def counted_by_config(raw: dict[str, Any]) -> CountFigure | None:
+    """Parameters that the config's tensors come to; None where it does not settle them."""
     try:
-        return parameters(raw)
+        return CountFigure(value=parameters(raw), source=(SOURCE,), grade=Grade.DERIVED)
     except FitcheckError:
-        return 0
+        return None
 
 
 def _builds(raw: dict[str, Any], day: date, kv_dtype: str | None) -> Iterator[Checkpoint]:

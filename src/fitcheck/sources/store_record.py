@@ -16,7 +16,7 @@ from fitcheck.errors import DataError, UnknownId
 from fitcheck.frozen import frozen
 from fitcheck.sources.config import MOST_BYTES, ConfigModel, config_model, parse_config
 from fitcheck.sources.gguf_model import GgufModel, read_metadata
-from fitcheck.sources.record import architecture_of, model_of_config, slug
+from fitcheck.sources.record import architecture_of, counted_by_config, model_of_config, slug, with_bits
 from fitcheck.sources.store import Store
 from fitcheck.sources.stored.builds import Build, Listing, find_builds
 from fitcheck.sources.stored.reading import ReadBuild, read_builds
@@ -65,6 +65,8 @@ def read_store(store: Store, day: date, wanted: str | None = None) -> Reading:
     unknown = _unknown(config if gguf is None or config is not None else None, gguf, read)
     by_id = {found.build.id: found for found in read}
     builds = tuple(_checkpoint(build, by_id.get(build.id), config, day, _hub_id(store)) for build in whole)
+    parameters = _parameters(raw, gguf, read)
+    builds = with_bits(_distinct(builds), parameters.value if parameters else 0, FILES)
     notes = (*listing.notes, *(note for build in listing.builds for note in _build_notes(build)), *getattr(store, "notes", ()))
     model = Model(
         kind="model",
@@ -74,9 +76,9 @@ def read_store(store: Store, day: date, wanted: str | None = None) -> Reading:
         license="not read",
         hub_id=_hub_id(store),
         released=DayFigure(value=day.isoformat(), source=(FILES,), grade=Grade.ASSUMED, note="the day the files were read"),
-        parameters=Parameters(total=_parameters(raw, gguf, read)),
+        parameters=Parameters(total=parameters),
         architecture=architecture,
-        checkpoints=_distinct(builds),
+        checkpoints=builds,
         sources={FILES: Source(url=store.url, read=day, title=store.label)},
         note="; ".join([*unknown, *notes]) or None,
     )
@@ -181,8 +183,8 @@ def _build_notes(build: Build) -> tuple[str, ...]:
     return (*build.notes, *((f"{build.id}: {build.problem}",) if build.problem else ()))
 
 
-def _parameters(raw: dict[str, Any] | None, gguf: GgufModel | None, read: tuple[ReadBuild, ...]) -> CountFigure:
-    """Parameters of the decoder: as its GGUF file counts them, else as stored in the build with most of them; 0 where nothing tells."""
+def _parameters(raw: dict[str, Any] | None, gguf: GgufModel | None, read: tuple[ReadBuild, ...]) -> CountFigure | None:
+    """Parameters of the decoder: as its GGUF file counts them, else as stored in the build with most, else as the config has them."""
     if gguf is not None and gguf.parameters:
         return CountFigure(value=gguf.parameters, source=(FILES,), grade=Grade.PUBLISHED)
     apart = ("drafter", "vision")
@@ -191,8 +193,10 @@ def _parameters(raw: dict[str, Any] | None, gguf: GgufModel | None, read: tuple[
         for found in read
         if found.contents.parameters
     ]
-    note = None if counted or raw is None else "not counted"
-    return CountFigure(value=max(counted, default=0), source=(FILES,), grade=Grade.PUBLISHED, note=note)
+    if counted:
+        return CountFigure(value=max(counted), source=(FILES,), grade=Grade.PUBLISHED)
+    figure = counted_by_config(raw) if raw is not None else None
+    return figure.model_copy(update={"source": (FILES,)}) if figure is not None else None
 
 
 def _checkpoint(build: Build, read: ReadBuild | None, config: ConfigModel | None, day: date, hub_id: str | None) -> Checkpoint:

@@ -134,6 +134,8 @@ def _opening(text: str) -> str:
 
 def to_json(value: Any) -> Any:
     """A report as JSON values: dataclasses become objects, money and other decimals strings, days and instants ISO 8601."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json", by_alias=True)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {item.name: to_json(getattr(value, item.name)) for item in dataclasses.fields(value)}
     if isinstance(value, dict):

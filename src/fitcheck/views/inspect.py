@@ -6,7 +6,7 @@ from fitcheck.catalogue.models import Model
 from fitcheck.frozen import frozen
 from fitcheck.units import format_size
 from fitcheck.views.document import Column, Document, Line, Table, cell, clean
-from fitcheck.views.models import model_document
+from fitcheck.views.models import KvRow, model_document
 
 
 @frozen
@@ -42,6 +42,7 @@ class InspectReport:
     source: str
     url: str
     model: Model
+    kv: dict[str, KvRow]
     builds: tuple[BuildRow, ...]
     parts: tuple[PartRow, ...]
     unknown: tuple[str, ...]

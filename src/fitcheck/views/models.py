@@ -32,7 +32,7 @@ def models_list(models: tuple[Model, ...]) -> Document:
     rows = tuple(
         (
             cell(model.id),
-            cell(_billions(model.parameters.total.value)),
+            cell(_billions(model.parameters.total.value) if model.parameters.total else None),
             cell(_billions(model.parameters.active.value) if model.parameters.active else None),
             cell(f"{model.architecture.max_context_tokens:,}" if model.architecture else None),
             cell(len(model.checkpoints)),
@@ -94,7 +94,7 @@ def kv_by_dtype(model: Model) -> dict[str, KvRow]:
 
 def _parameters(model: Model) -> str:
     counts = model.parameters
-    words = [f"{counts.total.value:,} in all"]
+    words = [f"{counts.total.value:,} in all" if counts.total else "not counted"]
     if counts.active:
         words.append(f"{counts.active.value:,} active per token")
     if counts.active_prefill:
@@ -147,7 +147,7 @@ def _checkpoint_table(model: Model) -> Table:
                 cell(build.hub_id),
             )
         )
-    return Table("checkpoints", "Checkpoints", columns, tuple(rows), empty="no checkpoint in the catalogue")
+    return Table("checkpoints", "Checkpoints", columns, tuple(rows), empty="no build is known")
 
 
 def _alias_table(model: Model) -> Table:

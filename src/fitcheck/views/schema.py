@@ -14,6 +14,7 @@ from fitcheck.fit.calibration import CalibrationReport
 from fitcheck.fit.report import FitReport
 from fitcheck.views.detect import DetectReport
 from fitcheck.views.envelope import Envelope
+from fitcheck.views.inspect import InspectReport
 
 RESULTS: dict[str, type[Any]] = {
     "fit": FitReport,
@@ -21,6 +22,7 @@ RESULTS: dict[str, type[Any]] = {
     "rates price": PriceReport,
     "recommend": RecommendReport,
     "detect": DetectReport,
+    "inspect": InspectReport,
     "calibrate": CalibrationReport,
 }
 """The record that each command's `result` is."""

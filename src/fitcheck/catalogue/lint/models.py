@@ -11,12 +11,16 @@ from fitcheck.catalogue.models import Alias, CheckpointEvent, Model
 from fitcheck.catalogue.provenance import Event, Record, Status
 from fitcheck.units import counted_from
 
-_BESIDE = {"indexer", "compressed_window", "compressor"}
+_BESIDE = {"indexer", "compressed_window", "compressor", "cross"}
 """Groups that keep their state beside another group of the same layers."""
 
 
 def layer_sum(entry: Entry[Model], _: Shelf) -> Iterator[Finding]:
-    """FC204: each layer belongs to one group. Compressed attention shares caches between layers, so there only each group is bounded."""
+    """FC204: each layer belongs to one group.
+
+    Compressed attention shares caches between layers, so there only each group is bounded; where attention and a recurrent state run side
+    by side in every layer (Falcon-H1), each group has them all.
+    """
     architecture = entry.record.architecture
     if architecture is None:
         return
@@ -28,7 +32,8 @@ def layer_sum(entry: Entry[Model], _: Shelf) -> Iterator[Finding]:
             return
     owners = [group for group in architecture.groups if group.kind not in _BESIDE]
     total = sum(group.layers for group in owners)
-    if total != architecture.layers and all(group.kind != "compressed" for group in owners):
+    beside = all(group.layers == architecture.layers for group in owners) and {group.kind for group in owners} == {"attention", "recurrent"}
+    if total != architecture.layers and not beside and all(group.kind != "compressed" for group in owners):
         terms = " + ".join(f"{group.layers} {group.kind}" for group in owners)
         yield entry.finding("FC204", f"{terms or 'no group'} = {total}, not {architecture.layers} layers", where)
 

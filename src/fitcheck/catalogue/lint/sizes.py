@@ -66,7 +66,7 @@ def bits_of(model: Model, checkpoint: Checkpoint) -> Bits | None:
     """
     loaded = [part for part in checkpoint.components if not part.optional]
     size = sum(part.value for part in loaded if part.kind not in _APART)
-    total = model.parameters.total.value
+    total = model.parameter_count
     if size <= 0 or total <= 0:
         return None
     stored = model.parameters.stored.value if model.parameters.stored else total
@@ -97,14 +97,14 @@ def _format_bounds(checkpoint: Checkpoint) -> tuple[float, float] | None:
 
 
 def bytes_against_parameters(entry: Entry[Model], _: Shelf) -> Iterator[Finding]:
-    """FC201, FC202: bytes no build of that many parameters has, or none in that format."""
+    """FC201, FC202: bytes no build of that many parameters has, or none in that format unless its own label says as many bits."""
     for index, checkpoint in enumerate(entry.record.checkpoints):
         bits = bits_of(entry.record, checkpoint)
         bounds = _format_bounds(checkpoint)
         where = ("checkpoints", index, "components")
         if bits is not None and bits.outside(*ANY_FORMAT):
             yield entry.finding("FC201", f"{checkpoint.id} has {bits} bits per parameter (0.9 to 18 are possible)", where)
-        elif bits is not None and bounds is not None and bits.outside(*bounds):
+        elif bits is not None and bounds is not None and bits.outside(*bounds) and not _labelled(checkpoint, bits):
             low, high = bounds
             message = f"{checkpoint.id} has {bits} bits per parameter; {checkpoint.format} has {low:g} to {high:g}"
             yield entry.finding("FC202", message, where)
@@ -122,6 +122,12 @@ def stated_bits(entry: Entry[Model], _: Shelf) -> Iterator[Finding]:
             yield entry.finding("FC203", f"{checkpoint.id} says {stated.value} bits per weight, its bytes say {bits}", where)
         elif bits.low == bits.high and unit_slip(bits.low, said) and not explained(stated, *checkpoint.components):
             yield entry.finding("FC210", f"{checkpoint.id}: {bits} bits by its bytes, {stated.value} by its label", where)
+
+
+def _labelled(checkpoint: Checkpoint, bits: Bits) -> bool:
+    """Whether the build's own bits per weight are what its bytes say: then the format is what is unusual."""
+    stated = checkpoint.bits_per_weight
+    return stated is not None and not bits.outside(float(stated.value) * STATED_BITS[0], float(stated.value) * STATED_BITS[1])
 
 
 def resident_slip(entry: Entry[Model], _: Shelf) -> Iterator[Finding]:
