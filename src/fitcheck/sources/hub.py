@@ -72,6 +72,11 @@ class HubStore:
         return str(self.repository)
 
     @property
+    def hub_id(self) -> str:
+        """`org/name`."""
+        return self.repository.id
+
+    @property
     def url(self) -> str:
         """The page of the repository at its commit, or at the revision asked as long as the commit is not known."""
         revision = self._listing.commit if self._listing is not None else self.repository.revision

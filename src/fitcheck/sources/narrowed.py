@@ -39,6 +39,11 @@ class Narrowed:
         return f"{self._store.label}/{ascii(self._place)[1:-1]}"
 
     @property
+    def hub_id(self) -> str:
+        """The repository's."""
+        return self._store.hub_id
+
+    @property
     def url(self) -> str:
         """The page of the file or folder at its commit."""
         page = self._store.url

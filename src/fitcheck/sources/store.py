@@ -53,6 +53,14 @@ class Store(Protocol):
     def url(self) -> str:
         """Where it lies, as a source is cited: `https://…`, or `file:` with the last part of a local path. Holds no secret."""
 
+    @property
+    def hub_id(self) -> str | None:
+        """`org/name` where the store is of a repository on a hub, else None."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was noticed while reading, that whoever gets an answer should know."""
+
     def files(self) -> tuple[StoredFile, ...]:
         """Every file, by path. Raises `DataError` or `NetworkError` where they cannot be listed."""
 

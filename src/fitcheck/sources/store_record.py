@@ -64,17 +64,17 @@ def read_store(store: Store, day: date, wanted: str | None = None) -> Reading:
     architecture = _architecture(raw, config, gguf)
     unknown = _unknown(config if gguf is None or config is not None else None, gguf, read)
     by_id = {found.build.id: found for found in read}
-    builds = tuple(_checkpoint(build, by_id.get(build.id), config, day, _hub_id(store)) for build in whole)
+    builds = tuple(_checkpoint(build, by_id.get(build.id), config, day, store.hub_id) for build in whole)
     parameters = _parameters(raw, gguf, read)
     builds = with_bits(_distinct(builds), parameters.value if parameters else 0, FILES)
-    notes = (*listing.notes, *(note for build in listing.builds for note in _build_notes(build)), *getattr(store, "notes", ()))
+    notes = (*listing.notes, *(note for build in listing.builds for note in _build_notes(build)), *store.notes)
     model = Model(
         kind="model",
         id=slug(name),
         name=name,
         developer=developer,
         license="not read",
-        hub_id=_hub_id(store),
+        hub_id=store.hub_id,
         released=DayFigure(value=day.isoformat(), source=(FILES,), grade=Grade.ASSUMED, note="the day the files were read"),
         parameters=Parameters(total=parameters),
         architecture=architecture,
@@ -112,14 +112,7 @@ def _names(store: Store) -> tuple[str, str]:
     name = parts[-1] if parts else "model"
     for ending in (".gguf", ".safetensors", ".json"):
         name = name.removesuffix(ending)
-    return name, parts[-2] if _hub_id(store) and len(parts) > 1 else "not stated"
-
-
-def _hub_id(store: Store) -> str | None:
-    """`org/name` where the store is a repository of a hub."""
-    repository = getattr(store, "repository", None)
-    found = getattr(repository, "id", None)
-    return found if isinstance(found, str) else None
+    return name, parts[-2] if store.hub_id and len(parts) > 1 else "not stated"
 
 
 def _why_nothing(listing: Listing) -> str:
@@ -130,8 +123,8 @@ def _why_nothing(listing: Listing) -> str:
 def _by_config(store: Store, day: date, raw: dict[str, Any], config: ConfigModel, listing: Listing, developer: str) -> Reading:
     """A store whose weights are not there, or not whole: what its builds would take is derived."""
     source = Source(url=store.url, read=day, title=store.label)
-    model = model_of_config(raw, config, source, day).model_copy(update={"developer": developer, "hub_id": _hub_id(store)})
-    notes = (*listing.notes, *(build.problem for build in listing.builds if build.problem), *getattr(store, "notes", ()))
+    model = model_of_config(raw, config, source, day).model_copy(update={"developer": developer, "hub_id": store.hub_id})
+    notes = (*listing.notes, *(build.problem for build in listing.builds if build.problem), *store.notes)
     return Reading(model, listing, (), config, None, config.unknown, notes)
 
 

@@ -72,6 +72,10 @@ class AddressStore:
         return public_url(self._address.url).partition("://")[2]
 
     @property
+    def hub_id(self) -> None:
+        """None: it is of no hub."""
+
+    @property
     def url(self) -> str:
         """The address without credentials and query."""
         return public_url(self._address.url)

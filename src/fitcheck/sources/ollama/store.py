@@ -40,6 +40,10 @@ class OllamaStore:
         return f"ollama:{self.name.shortest}"
 
     @property
+    def hub_id(self) -> None:
+        """None: it is of no hub."""
+
+    @property
     def url(self) -> str:
         """`file:` and the model's name."""
         return f"file:{self.name.shortest}"

@@ -34,6 +34,15 @@ class FolderStore:
         self.sizes: dict[str, int] | None = None
 
     @property
+    def hub_id(self) -> None:
+        """None: it is of no hub."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Nothing: a folder is what it is."""
+        return ()
+
+    @property
     def url(self) -> str:
         """`file:` and the folder's or file's own name: where it lies on this machine is nobody's business."""
         return f"file:{self.label.rpartition('/')[2]}"
