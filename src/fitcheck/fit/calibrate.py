@@ -244,7 +244,8 @@ _PER_ENGINE = {"vllm": _vllm}
 
 
 def _formula(ledger: Ledger, times: str, sort: str | None = None) -> str:
-    terms = [term for term in ledger.terms if sort is None or term.sort == sort]
+    """The formulas of one sort of terms; without a sort of caches and states, in whose sum buffers are not."""
+    terms = [term for term in ledger.terms if (term.sort != "compute" if sort is None else term.sort == sort)]
     words = " + ".join(f"{term.name}: {term.formula}" for term in terms)
     return f"({words}) x {times}" if times else words
 
