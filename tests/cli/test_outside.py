@@ -177,3 +177,29 @@ def test_a_folder_of_a_plain_name_counts_only_where_the_catalogue_has_none(weigh
 def test_yaml_and_a_format_exclude_each_other(weights):
     ran = inside("inspect", str(weights), "--yaml", "--format", "csv")
     assert (ran.code, ran.out) == (2, "")
+
+
+def test_no_shard_is_asked_where_listing_index_and_config_say_enough(tmp_path):
+    folder = tmp_path / "sharded"
+    folder.mkdir()
+    tensors = {"model.embed_tokens.weight": ("BF16", 128, 64), "model.norm.weight": ("BF16", 64), "lm_head.weight": ("BF16", 128, 64)}
+    tensors |= {f"model.layers.{layer}.{name}.weight": ("BF16", *shape) for layer in range(2) for name, *shape in LAYER}
+    halves = [dict(list(tensors.items())[:10]), dict(list(tensors.items())[10:])]
+    names = [f"model-{number:05d}-of-00002.safetensors" for number in (1, 2)]
+    for name, half in zip(names, halves, strict=True):
+        write(folder / name, of(**half))
+    index = {
+        "metadata": {"total_size": 2 * PARAMETERS},
+        "weight_map": {tensor: name for name, half in zip(names, halves, strict=True) for tensor in half},
+    }
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    with hub_of(folder) as hub:
+        where = {"HF_ENDPOINT": hub.endpoint, "FITCHECK_CACHE": str(tmp_path / "cache")}
+        ran = fitcheck("inspect", "acme/tiny-llama", "--format", "json", **where)
+        assert ran.code == 0, ran.err
+        asked = [request.target for request in (*hub.front.received, *hub.cdn.received)]
+    assert not any(".safetensors" in target and "index" not in target for target in asked)
+    model = json.loads(ran.out)["result"]["model"]
+    (part,) = model["checkpoints"][0]["components"]
+    assert (part["value"], part["grade"]) == (2 * PARAMETERS, "derived")
