@@ -85,6 +85,8 @@ def test_of_many_gguf_builds_one_is_read_and_all_are_sized(ggufs):
             assert sum(part["value"] for part in build["components"]) == sizes[name]
     chosen = answer("inspect", str(ggufs), "--build", "q8-0")
     assert [row["build"] for row in chosen["builds"]] == ["tiny-q8-0"]
+    fits = answer("fit", str(ggufs), "--cluster", "rtx-4090", "--checkpoint", "Q8_0")
+    assert [row["id"] for row in fits["checkpoints"]] == ["tiny-q8-0"]
     ran = inside("inspect", str(ggufs), "--build", "q2-k")
     assert (ran.code, ran.out) == (3, "")
     assert "tiny-q" in ran.err

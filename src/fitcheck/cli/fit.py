@@ -9,7 +9,7 @@ import typer
 
 from fitcheck.api import find_machine
 from fitcheck.cli.common import INVOCATION, AsOfOption, FormatOption, OverlayOption, day_of_answer, emit, open_catalogue
-from fitcheck.cli.model import OfflineOption, asked_model
+from fitcheck.cli.model import OfflineOption, asked_build, asked_model
 from fitcheck.errors import ExitCode, UsageError
 from fitcheck.views.document import Format
 
@@ -80,13 +80,14 @@ def fit(  # noqa: PLR0917 - typer's parameters are options, given by name
     from fitcheck.fit.ask import fit_case
 
     machine = find_machine(catalogue, cluster)
+    asked = asked_model(catalogue, model, day, checkpoint=checkpoint, offline=offline)
     case = fit_case(
         catalogue,
-        asked_model(catalogue, model, day, checkpoint=checkpoint, offline=offline),
+        asked,
         cluster=machine,
         context=context,
         users=users,
-        checkpoint=checkpoint,
+        checkpoint=asked_build(asked, checkpoint),
         engine=engine,
         kv_dtype=kv_dtype,
         tp=tp,

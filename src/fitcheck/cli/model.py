@@ -48,6 +48,18 @@ def asked_model(catalogue: Catalogue, name: str, day: date, *, checkpoint: str |
     return _outside(name, day, checkpoint=checkpoint, offline=offline, unknown=None)
 
 
+def asked_build(model: str | Model, checkpoint: str | None) -> str | None:
+    """The whole id of a build that was named by its end (`q4-k-m` for `my-model-q4-k-m`) of a model read where it lies; else as it is."""
+    if checkpoint is None or isinstance(model, str):
+        return checkpoint
+    from fitcheck.sources.record import slug
+
+    wanted = slug(checkpoint)
+    ends = [build.id for build in model.checkpoints if build.id.endswith(f"-{wanted}")]
+    exact = any(build.id == wanted for build in model.checkpoints)
+    return ends[0] if len(ends) == 1 and not exact else checkpoint
+
+
 def _outside(name: str, day: date, *, checkpoint: str | None, offline: bool, unknown: UnknownId | None) -> Model:
     """The record of a model outside; where the network fails a name that the catalogue nearly has, that is said too."""
     try:

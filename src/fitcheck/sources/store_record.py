@@ -134,7 +134,7 @@ def _chosen(builds: list[Build], wanted: str | None) -> list[Build]:
     others = [build for build in builds if build.kind != "gguf"]
     if wanted is not None:
         found = [build for build in builds if slug(build.id) == slug(wanted)]
-        found = found or [build for build in builds if slug(build.id).endswith(slug(wanted))]
+        found = found or [build for build in builds if slug(build.id).endswith(f"-{slug(wanted)}")]
         if len(found) != 1:
             nearest = tuple(slug(build.id) for build in builds[:3])
             raise UnknownId(f"{wanted[:80]!a} is {'no' if not found else 'more than one'} build there", nearest=nearest)
