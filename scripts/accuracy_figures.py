@@ -193,9 +193,11 @@ def exact_rows() -> list[tuple[dict[str, Any], bool]]:
 
 
 def overhead_bytes(catalogue: Catalogue, device: Device, engine: str, peak_bytes: int, count: int, version: str | None) -> int:
-    """The catalogue's overhead of an engine on so many of a device, else the engine's own; no less than the profiling peak, as in `fit`."""
-    known = known_overhead(device, catalogue.get(Engine, engine), count, version)
-    return max(known[0] if known is not None else 0, peak_bytes)
+    """The overhead on so many of a device, else the engine's own; no less than the profiling peak and what comes beside, as in `fit`."""
+    module = catalogue.get(Engine, engine)
+    known = known_overhead(device, module, count, version)
+    beside = module.beside_buffers.value if peak_bytes and module.beside_buffers is not None else 0
+    return max(known[0] if known is not None else 0, peak_bytes + beside)
 
 
 def engines_default(device: Device, engine: str) -> dict[str, Any]:

@@ -71,13 +71,15 @@ WHOLE = """
 
 Rows that print weights, cache and utilisation. Predicted are the weights as printed (recipes: as the catalogue has them for
 that many devices) + the cache of our engine module for the printed tokens or concurrency + the overhead that the catalogue has for the
-device, the number of them and the engine's version, or the profiling peak of our vLLM module where that is more. Compared is
-utilisation x memory, which the engine fills. Beside what the logs state, vLLM's own defaults of `max_num_batched_tokens` and
-`max_num_seqs` for the device are passed.
+device, the number of them and the engine's version, or the profiling peak of our vLLM module with what comes beside it where that is
+more. Compared is utilisation x memory, which the engine fills. Beside what the logs state, vLLM's own defaults of
+`max_num_batched_tokens` and `max_num_seqs` for the device are passed.
 
 What this cannot show: the catalogue's overheads are medians of public logs, many of them these very rows. So it tells how far
 one figure per device, number of devices and old version carries, not how an unseen build would fare; and where overheads of 1, 2 and
-4 GiB are seen on one card, no single figure is right.
+4 GiB are seen on one card, no single figure is right. `fit` answers for new versions and never takes the figure of an old one; few of these
+logs are of versions that count CUDA graphs inside the share (0.21 and later). And of the recipes of forks and own images below, which
+DGX Spark owners follow, every one comes out too low: their overheads are larger than what stock versions show.
 """
 
 FORKS = """

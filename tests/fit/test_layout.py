@@ -33,21 +33,46 @@ def test_a_context_is_shared_by_decode_context_parallel_ranks():
     assert state(8, tp=8, dcp=2) == 4 * TOKENS * ROW
 
 
-def test_experts_lie_whole_on_one_rank_and_replicas_share_them():
+def test_replicas_share_the_experts_whole_or_in_parts():
     part = Component(kind=ComponentKind.EXPERTS, value=256_000, source=("x",), grade=Grade.PUBLISHED)
-    # 256 experts of 1,000 B: a third is 85 1/3, so one of three ranks holds 86; over eight replicas each holds 32
+    # 256 experts of 1,000 B: a third is 85,333 1/3; whole, one of three ranks holds 86
     assert component_bytes(part, Layout(3, 1, ""), 61, 256)[0] == 85_334
     assert component_bytes(part, Layout(3, 1, "", ep=True), 61, 256)[0] == 86_000
-    shared = choose_layout(8, VLLM, None, Degrees(dp=8, ep=True), Degrees())
-    assert component_bytes(part, shared, 61, 256)[0] == 32_000
-    alone = choose_layout(8, VLLM, None, Degrees(dp=8), Degrees())
-    assert component_bytes(part, alone, 61, 256)[0] == 256_000
+    # vLLM, docs/serving/data_parallel_deployment: "expert layers form a tensor parallel group of size DP x TP"; SGLang's DP attention alike
+    for engine in (VLLM, SGLANG):
+        for ep in (False, True):
+            assert component_bytes(part, choose_layout(8, engine, None, Degrees(dp=8, ep=ep), Degrees()), 61, 256)[0] == 32_000
+    # two stages of two replicas of two ranks: 31 of 61 layers, over four ranks
+    staged = choose_layout(8, VLLM, None, Degrees(tp=2, dp=2, ep=True), Degrees())
+    assert component_bytes(part, staged, 61, 256)[0] == -(-256_000 * 31 * 64 // (61 * 256))
 
 
-def test_sglang_replicates_attention_alone():
-    # --enable-dp-attention: experts stay divided over all ranks
-    part = Component(kind=ComponentKind.EXPERTS, value=256_000, source=("x",), grade=Grade.PUBLISHED)
-    assert component_bytes(part, choose_layout(8, SGLANG, None, Degrees(dp=8), Degrees()), 61, 256)[0] == 32_000
+def test_expert_parallelism_wants_experts_and_ranks():
+    with pytest.raises(UsageError, match="no routed experts"):
+        fit("llama-3.1-8b", cluster="4xh100", engine="vllm", ep=True, catalogue=CATALOGUE)
+    assert choose_layout(3, VLLM, None, Degrees(tp=1, ep=True), Degrees()).label == "PP3"
+
+
+def test_builds_whose_experts_are_not_known_apart_are_still_divided_and_never_understated():
+    build = CATALOGUE.get(Model, "deepseek-v3").checkpoint("official-fp8")
+    whole = fit("deepseek-v3", cluster="8xh200", checkpoint="official-fp8", dp=8, ep=True, engine="vllm", catalogue=CATALOGUE)
+    weights = sum(term.bytes for term in whole.devices[0].terms if term.part == "weights")
+    # 58 layers x 256 experts x 3 x 7,168 x 2,048 parameters; the rest of the model at 16 bits on every replica at most
+    experts = 58 * 256 * 3 * 7168 * 2048
+    rest = 2 * (CATALOGUE.get(Model, "deepseek-v3").parameter_count - experts)
+    assert weights <= rest + -(-build.total_bytes // 8)
+    assert weights > build.total_bytes // 8
+
+
+def test_windows_are_not_shared():
+    # vLLM 0.33.0, kv_cache_interface.py: "DCP not support sliding window"
+    with pytest.raises(UsageError, match="window"):
+        fit("gpt-oss-120b", cluster="16xh100", engine="vllm", dcp=2, catalogue=CATALOGUE)
+
+
+def test_the_smallest_cluster_keeps_the_degrees():
+    report = fit("llama-3.3-70b", cluster="4xh100", checkpoint="official-bf16", dp=4, engine="vllm", catalogue=CATALOGUE)
+    assert report.smallest_cluster is None or report.smallest_cluster % 4 == 0
 
 
 def test_the_rest_of_the_devices_is_pipeline_parallel():
@@ -59,7 +84,8 @@ def test_the_rest_of_the_devices_is_pipeline_parallel():
     ("degrees", "message"),
     [
         ({"dp": 3}, "--dp 3 does not divide 8 devices"),
-        ({"dp": 0}, "--dp 0 does not divide 8 devices"),
+        ({"dp": 0}, "--dp 0 makes no sense"),
+        ({"tp": -1}, "--tp -1 makes no sense"),
         ({"dcp": 3}, "--dcp 3 does not divide the 8 tensor-parallel ranks"),
         ({"dcp": 0}, "--dcp 0 makes no sense"),
     ],

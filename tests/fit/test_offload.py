@@ -55,6 +55,7 @@ def test_unified_memory_has_no_other_ram():
         ("ram:x", "cannot read 'x' as a number of layers"),
         ("ram:", "cannot read '' as a number of layers"),
         ("disk", "there is no place 'disk'"),
+        ("gpu:3", "layers are counted where they lie elsewhere"),
     ],
 )
 def test_places_that_make_no_sense_are_refused(place, message):
@@ -70,3 +71,37 @@ def test_only_experts_are_divided():
 def test_places_are_read():
     assert Place.read("ram:12") == ("ram", 12)
     assert Place.read("nvme") == ("nvme", None)
+
+
+def test_of_several_devices_the_last_holds_the_layers_that_stay():
+    # glm-4.5-air: 45 of 46 layers have experts, two stages of 23 layers; --n-cpu-moe takes the first, so with 30 away the second stage
+    # holds all 15 that stay, and with 9 away it still holds 23 of 36
+    build = CATALOGUE.get(Model, "glm-4.5-air").checkpoint("gguf-q4-k-m")
+    experts = next(part.value for part in with_experts_apart(build, *whole("glm-4.5-air")) if part.kind is EXPERTS)
+    for away, held, kept in ((30, 15, 15), (9, 23, 36)):
+        report = ask(f"ram:{away}", "glm-4.5-air", "2xrtx-3090", checkpoint="gguf-q4-k-m")
+        (term,) = (term for term in report.devices[0].terms if term.name.startswith("routed experts"))
+        stays = experts - -(-experts * away // 45)
+        assert term.bytes == -(-stays * held // kept)
+
+
+def whole(name):
+    model = CATALOGUE.get(Model, name)
+    return model.architecture, model.parameter_count
+
+
+@pytest.mark.parametrize("engine", ["ik-llama.cpp", "llama.cpp"])
+def test_what_would_make_it_fit_is_never_an_error(engine):
+    report = ask(model="llama-3.3-70b", cluster="rtx-3090", engine=engine)
+    assert report.remedies
+
+
+def test_mlx_without_a_smaller_cache_answers_too():
+    assert not ask(model="llama-3.3-70b", cluster="mac-studio-m4-max-128", engine="mlx").verdict.runs
+
+
+def test_an_engine_without_layers_apart_and_a_build_without_the_part_are_unknown():
+    assert ask("ram:10", engine="vllm", cluster="8xh100").verdict.value == "unknown"
+    # nothing at hand says in how many layers of Mistral Small 4 experts lie, and none of its builds names them apart
+    with pytest.raises(UsageError, match="experts as a part of its own"):
+        ask("ram", "mistral-small-4-119b", "8xh100")

@@ -3,7 +3,6 @@
 # Annotations are evaluated as they stand (no `from __future__ import annotations`): pydantic would compile each text again at start-up.
 
 from decimal import Decimal
-from math import log2
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -122,16 +121,14 @@ class Device(Record):
     def overhead_of(self, engine: str, count: int = 1, version: str | None = None) -> Overhead | None:
         """What an engine was seen to hold on so many of the device: of the named version, else as new versions do; None if nobody saw.
 
-        Where figures name numbers of devices, the one that is nearest by ratio counts, the larger of two alike.
+        Where figures name numbers of devices, the one of most devices that are no more than these counts.
         """
         figures = [figure for figure in self.overhead if figure.engine == engine]
         old = [figure for figure in figures if figure.until_version and version and _version(version) < _version(figure.until_version)]
         found = min(old, key=lambda figure: _version(figure.until_version or "0")).until_version if old else None
-        return min(
-            (figure for figure in figures if figure.until_version == found),
-            key=lambda figure: (abs(log2(count / (figure.devices or count))), -(figure.devices or count)),
-            default=None,
-        )
+        kept = [figure for figure in figures if figure.until_version == found]
+        fewer = [figure for figure in kept if (figure.devices or 1) <= count]
+        return max(fewer or kept, key=lambda figure: (bool(fewer), (figure.devices or 0) * (1 if fewer else -1)), default=None)
 
 
 def _version(text: str) -> tuple[int, ...]:
@@ -182,13 +179,15 @@ class Engine(Record):
     by_recipe: tuple[str, ...] = ()
     """Formats that stock builds do not serve: taken as served only on machines where a recipe shows it."""
     split: Literal["tensor", "pipeline"] = "tensor"
-    parallel: tuple[Literal["dp", "attention-dp", "ep", "dcp"], ...] = ()
-    """Kinds of parallelism that it has besides: replicas (whole, or of attention alone), expert, decode-context."""
+    parallel: tuple[Literal["dp", "ep", "dcp"], ...] = ()
+    """Kinds of parallelism that it has besides: data (replicas that share the users), expert, decode-context."""
     ngram_placement: Literal["gpu", "nvme"] = "gpu"
     offloads: dict[str, tuple[Literal["ram", "nvme"], ...]] = Field(default_factory=dict)
     """Components that it can keep outside the device's memory, and where."""
     usable: EngineDefault | None = None
     overhead: Overhead | None = None
+    beside_buffers: BytesFigure | None = None
+    """What it holds beside the buffers that its module counts: the device's context, graphs."""
     sources: dict[str, Source]
     note: str | None = None
 

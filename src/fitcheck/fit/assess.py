@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fitcheck.catalogue.hardware import Engine
-from fitcheck.catalogue.models import Checkpoint
+from fitcheck.catalogue.models import Checkpoint, ComponentKind
 from fitcheck.catalogue.recipes import Recipe
 from fitcheck.errors import UsageError
 from fitcheck.fit.case import Case, usable_budget
@@ -13,7 +13,7 @@ from fitcheck.fit.evidence import Setting, differences, weigh
 from fitcheck.fit.layout import lacking_degree
 from fitcheck.fit.ledger import Plan, make_plan, placed_parts
 from fitcheck.fit.memory import StateModel, state_model
-from fitcheck.fit.placement import refused_place
+from fitcheck.fit.placement import Placed, refused_place
 from fitcheck.fit.report import Evidence, Verdict
 from fitcheck.fit.search import judge
 from fitcheck.fit.serving import dtype_for, engine_for, layout_for, why_not_served
@@ -69,7 +69,8 @@ def _plan(case: Case, checkpoint: Checkpoint, engine: Engine | None, lead: Recip
     budget = usable_budget(case, engine)
     if budget is None:
         return None, f"{engine.name}'s share of memory is not published (--usable sets it)"
-    refused = refused_place(placed_parts(case, checkpoint, engine), engine) or _lacking(case, engine)
+    placed = placed_parts(case, checkpoint, engine)
+    refused = _not_apart(case, placed) or refused_place(placed, engine) or _lacking(case, engine)
     if refused is not None:
         return None, refused
     layout, dtype = layout_for(case, engine, lead), dtype_for(case, engine, lead, checkpoint)
@@ -78,6 +79,19 @@ def _plan(case: Case, checkpoint: Checkpoint, engine: Engine | None, lead: Recip
     if refused is not None:
         return None, refused
     return make_plan(case, checkpoint, engine, memory, budget), None
+
+
+def _not_apart(case: Case, placed: tuple[Placed, ...]) -> str | None:
+    """A part that was asked to lie elsewhere and that the build does not name apart; routed experts count where they are divided too."""
+    kinds = {part.component.kind for part in placed}
+    missing = next((kind for kind in case.places if kind not in kinds), None)
+    if missing is not None:
+        return f"how much of this build is {missing} is not known"
+    divided = case.degrees.dp > 1 or case.degrees.ep
+    experts = case.model.architecture.experts if case.model.architecture else None
+    if divided and experts and ComponentKind.EXPERTS not in kinds:
+        return "how much of this build is experts, which replicas and ranks share, is not known"
+    return None
 
 
 def _lacking(case: Case, engine: Engine) -> str | None:

@@ -15,8 +15,10 @@ from fitcheck.fit.state import Share
 class Layout(NamedTuple):
     """Tensor x pipeline x data parallelism over all devices, and why it was chosen. `stock` is false where only a recipe runs it so.
 
-    Each of `dp` replicas has its own attention and its share of the users. With `ep` routed experts lie whole on one rank of all
-    replicas; `dcp` ranks of a tensor-parallel group share what each of them would else keep of a context.
+    Each of `dp` replicas has its own attention and its share of the users; routed experts are shared between all of them. With `ep`
+    each lies whole on one rank, else in parts on all (vLLM, docs/serving/data_parallel_deployment: "expert layers form a tensor parallel
+    group of size DP x TP"; SGLang's `--enable-dp-attention`). `dcp` ranks of a tensor-parallel group share what each of them would else
+    keep of a context.
     """
 
     tp: int
@@ -26,8 +28,6 @@ class Layout(NamedTuple):
     dp: int = 1
     dcp: int = 1
     ep: bool = False
-    spread_experts: bool = False
-    """Whether replicas share the routed experts between them (`ep`, or an engine whose replicas are of attention alone)."""
 
     @property
     def share(self) -> Share:
@@ -64,19 +64,22 @@ def choose_layout(count: int, engine: Engine, architecture: Architecture | None,
     base = _tensor_layout(count // asked.dp, engine, architecture, asked_tp=asked.tp, recipe_tp=recipe.tp if asked.dp == 1 else None)
     as_recipe = asked.dp == 1 and recipe.tp == base.tp == count
     dcp = asked.dcp or ((recipe.dcp or 1) if as_recipe else 1)
-    ep = asked.ep or (as_recipe and recipe.ep)
+    ep = (asked.ep or (as_recipe and recipe.ep)) and base.tp * asked.dp > 1
     if dcp > 1 and base.tp % dcp:
         raise UsageError(f"--dcp {dcp} does not divide the {base.tp} tensor-parallel ranks", hint=f"choose a divisor of {base.tp}")
-    odd = _too_many_shares(architecture, base.tp, dcp)
+    odd = _no_shares(architecture, base.tp, dcp)
     if odd is not None and asked.dcp is not None:
         raise UsageError(f"--dcp {dcp}: {odd}", hint="leave --dcp out")
-    return base._replace(
-        dp=asked.dp, dcp=1 if odd else dcp, ep=ep, spread_experts=asked.dp > 1 and (ep or "attention-dp" in engine.parallel)
-    )
+    if asked.ep and architecture is not None and architecture.experts is None:
+        raise UsageError("--ep: the model has no routed experts", hint="leave --ep out")
+    return base._replace(dp=asked.dp, dcp=1 if odd else dcp, ep=ep)
 
 
 def _check_degrees(count: int, asked: Degrees) -> None:
-    if asked.dp < 1 or count % asked.dp:
+    for name, value in (("tp", asked.tp), ("dp", asked.dp)):
+        if value is not None and value < 1:
+            raise UsageError(f"--{name} {value} makes no sense", hint=f"choose a divisor of {count}")
+    if count % asked.dp:
         raise UsageError(f"--dp {asked.dp} does not divide {count} devices", hint=f"choose a divisor of {count}")
     if asked.dcp is not None and asked.dcp < 1:
         raise UsageError(f"--dcp {asked.dcp} makes no sense", hint="choose a divisor of the tensor-parallel size")
@@ -85,20 +88,22 @@ def _check_degrees(count: int, asked: Degrees) -> None:
 def lacking_degree(engine: Engine, asked: Degrees) -> str | None:
     """Which of the asked degrees the engine is not known to have, in words; None where it has all."""
     wanted = {"dp": asked.dp > 1, "ep": asked.ep, "dcp": (asked.dcp or 1) > 1}
-    known = {"dp" if name == "attention-dp" else name for name in engine.parallel}
-    lacking = next((name for name, is_asked in wanted.items() if is_asked and name not in known), None)
+    lacking = next((name for name, is_asked in wanted.items() if is_asked and name not in engine.parallel), None)
     return f"{engine.name} is not known to have --{lacking}" if lacking else None
 
 
-def _too_many_shares(architecture: Architecture | None, tp: int, dcp: int) -> str | None:
-    """Why a context cannot be shared by so many ranks: only ranks that would keep the same KV heads share them.
+def _no_shares(architecture: Architecture | None, tp: int, dcp: int) -> str | None:
+    """Why a context cannot be shared by so many ranks: only ranks that would keep the same KV heads share them, and never windows.
 
     vLLM (`docs/serving/context_parallel_deployment`): with H KV heads the degree is at most tp / H; latent caches are the same everywhere.
+    `kv_cache_interface.py` of 0.33.0: "DCP not support sliding window".
     """
     if architecture is None or dcp == 1:
         return None
     for group in architecture.groups:
-        if isinstance(group, Attention | Sliding | Chunked) and group.kv_heads * dcp > tp:
+        if isinstance(group, Sliding | Chunked):
+            return "layers with a window keep it whole on each rank, and engines refuse to share it"
+        if isinstance(group, Attention) and group.kv_heads * dcp > tp:
             return f"{tp} ranks for {group.kv_heads} KV heads leave {max(1, tp // group.kv_heads)} with the same ones"
     return None
 
@@ -112,7 +117,7 @@ def _tensor_layout(count: int, engine: Engine, architecture: Architecture | None
     Raises `UsageError` for a tensor-parallel size that does not divide the count.
     """
     if asked_tp is not None:
-        if not 1 <= asked_tp <= count or count % asked_tp:
+        if count % asked_tp:
             raise UsageError(f"--tp {asked_tp} does not divide {count} devices", hint=f"choose a divisor of {count}")
         return _named(asked_tp, count, architecture, "as asked (--tp)")
     if recipe_tp is not None and recipe_tp == count:

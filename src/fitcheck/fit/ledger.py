@@ -75,12 +75,22 @@ class Plan:
         return terms + self._buffers(sum(part.bytes for part in found if part.sort == "compute"))
 
     def _buffers(self, compute_bytes: int) -> tuple[Term, ...]:
-        """What the engine's own compute buffers take beyond the overhead that was seen, where its module counts them."""
-        beyond = compute_bytes - sum(term.bytes for term in self.fixed_terms if term.part == "overhead")
-        if beyond <= 0:
+        """What the engine's own buffers and what comes beside them take more than the overhead that was seen, where its module counts them.
+
+        An overhead that was seen holds both already, so only what exceeds it is added.
+        """
+        if not compute_bytes:
             return ()
-        words = f"{compute_bytes:,} B by {self.engine.name}'s own rule, less the overhead above"
-        return (Term("compute buffers", "overhead", beyond, words, Grade.DERIVED, ()),)
+        beside = self.engine.beside_buffers
+        whole = compute_bytes + (beside.value if beside is not None else 0)
+        seen = sum(term.bytes for term in self.fixed_terms if term.part == "overhead")
+        if whole <= seen:
+            return ()
+        words = f"{compute_bytes:,} B by {self.engine.name}'s own rule"
+        words += f" + {beside.value:,} B for context and graphs" if beside is not None else ""
+        words += f": {whole - seen:,} B more than the overhead above, which holds such buffers too" if seen else ""
+        sources = cite(self.engine.sources, beside) if beside is not None else ()
+        return (Term("compute buffers", "overhead", whole - seen, words, Grade.ESTIMATED if beside else Grade.DERIVED, sources),)
 
 
 def make_plan(case: Case, checkpoint: Checkpoint, engine: Engine, memory: StateModel, budget: Budget) -> Plan:
@@ -118,7 +128,7 @@ def _weight_terms(case: Case, checkpoint: Checkpoint, engine: Engine, layout: La
     layers, experts = (architecture.layers, architecture.experts) if architecture else (None, None)
     for part in placed:
         if on_device(part, case.device) and ((own is None and seen is None) or part.added):
-            size, words = component_bytes(part.component, layout, layers, experts)
+            size, words = component_bytes(part.component, layout, layers, experts, part.layers)
             grade = part.component.grade if case.count == 1 else max(part.component.grade, Grade.DERIVED, key=lambda grade: grade.rank)
             name = _named(part) + (" (in unified RAM)" if part.place == "ram" else "")
             terms.append(Term(name, "weights", size, words, grade, cite(case.model.sources, part.component)))
@@ -126,12 +136,13 @@ def _weight_terms(case: Case, checkpoint: Checkpoint, engine: Engine, layout: La
 
 
 def _named(part: Placed) -> str:
-    return _COMPONENT_NAMES[part.component.kind] + (f", {part.layers}" if part.layers else "")
+    return _COMPONENT_NAMES[part.component.kind] + (f", {part.layers} of {part.of_layers} layers" if part.layers else "")
 
 
 def placed_parts(case: Case, checkpoint: Checkpoint, engine: Engine) -> tuple[Placed, ...]:
-    """Where each part of a build lies under the case."""
-    return place_components(checkpoint, engine, case.places, case.model.architecture, case.model.parameter_count)
+    """Where each part of a build lies under the case; routed experts apart where they are placed or divided otherwise than the rest."""
+    apart = ComponentKind.EXPERTS in case.places or case.degrees.dp > 1 or case.degrees.ep
+    return place_components(checkpoint, engine, case.places, case.model.architecture, case.model.parameter_count, apart=apart)
 
 
 def _measured_with(case: Case, engine: Engine) -> bool:

@@ -83,7 +83,7 @@ def state_model(
     except UnknownId:
         return general
     reason, refused = general.because, False
-    for named in _settings(engine, device, lead):
+    for named in _settings(engine, device, lead, layout):
         model = StateModel(architecture, dtype, layout, allocate, named, None)
         try:
             check_told(architecture, engine.id)
@@ -95,11 +95,13 @@ def state_model(
     return general._replace(because=reason, refused=refused)
 
 
-def _settings(engine: Engine, device: Device, lead: Recipe | None) -> list[dict[str, Any]]:
+def _settings(engine: Engine, device: Device, lead: Recipe | None, layout: Layout) -> list[dict[str, Any]]:
     """Settings to try, the fullest first: what the recipe drafts, and what the device is."""
     if engine.id != "vllm":
         return [{}]
     known: dict[str, Any] = batch_defaults(device)
+    if layout.ep:
+        known["enable_expert_parallel"] = True
     if device.compute_capability is not None:
         known["compute_capability"] = float(device.compute_capability.value)
     speculation = lead.speculation if lead is not None and lead.engine == engine.id else None

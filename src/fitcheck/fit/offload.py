@@ -1,6 +1,8 @@
 """Parts of a build that are asked to lie outside the device's memory, by component and by layers.
 
-llama.cpp keeps the routed experts of the first layers in host RAM (`--n-cpu-moe N`, `--cpu-moe`, or any tensors by `-ot`).
+llama.cpp keeps the routed experts of the first layers in host RAM (`--n-cpu-moe N`, which counts leading layers without experts too;
+`--cpu-moe`; any tensors by `-ot`). Layers are taken to be alike; llama.cpp's K mixes keep some, the last ones among them, a few percent
+larger.
 """
 
 from __future__ import annotations
@@ -27,17 +29,20 @@ class Place(NamedTuple):
         where, colon, layers = text.partition(":")
         if where not in PLACES:
             raise UsageError(f"there is no place {where!r}", hint=f"one of {', '.join(PLACES)}")
+        if colon and where == "gpu":
+            raise UsageError("layers are counted where they lie elsewhere", hint="such as ram:12")
         if colon and not (layers.isascii() and layers.isdigit() and 0 < len(layers) < 5):
             raise UsageError(f"cannot read {layers!r} as a number of layers", hint=f"such as {where}:12")
         return cls(where, int(layers) if colon else None)
 
 
 class Share(NamedTuple):
-    """A part of a component, where it lies, and of which layers it is (`12 of 48 layers`)."""
+    """A part of a component, where it lies, and in how many of the layers that have experts."""
 
     component: Component
     where: str
-    layers: str
+    layers: int
+    of_layers: int
 
 
 def divided(component: Component, place: Place, expert_layers: int | None) -> list[Share]:
@@ -53,7 +58,7 @@ def divided(component: Component, place: Place, expert_layers: int | None) -> li
     away = ceil(component.value * layers / expert_layers)
     parts = ((away, layers, place.where), (component.value - away, expert_layers - layers, "gpu"))
     return [
-        Share(component.model_copy(update={"value": size, "printed": None}), where, f"{count} of {expert_layers} layers")
+        Share(component.model_copy(update={"value": size, "printed": None}), where, count, expert_layers)
         for size, count, where in parts
         if count
     ]

@@ -17,8 +17,9 @@ class Placed(NamedTuple):
     component: Component
     place: str
     usual: str | None
-    layers: str | None = None
-    """Of which layers it is, where a part of the component lies elsewhere: `12 of 48 layers`."""
+    layers: int | None = None
+    """In how many layers it lies, where the component's other layers lie elsewhere."""
+    of_layers: int | None = None
 
     @property
     def moved(self) -> bool:
@@ -37,21 +38,22 @@ def place_components(
     asked: dict[ComponentKind, str],
     architecture: Architecture | None = None,
     parameters: int = 0,
+    *,
+    apart: bool = False,
 ) -> tuple[Placed, ...]:
     """Where each component lies: as asked, else as its record says, else n-gram tables where the engine puts them and all else on the GPU.
 
-    Optional parts lie nowhere (they are left out) unless asked for. The architecture and the model's parameters divide routed experts of
-    which a part is asked for elsewhere. Raises `UsageError` for a place that makes no sense.
+    Optional parts lie nowhere (they are left out) unless asked for. With `apart` the architecture and the model's parameters tell routed
+    experts from the rest where the build itself does not. Raises `UsageError` for a place that makes no sense.
     """
     placed: list[Placed] = []
-    apart = ComponentKind.EXPERTS in asked
     for component in with_experts_apart(checkpoint, architecture, parameters) if apart else checkpoint.components:
         engines_own = engine.ngram_placement if component.kind is ComponentKind.NGRAM else "gpu"
         usual = None if component.optional else component.place or engines_own
         place = Place.read(asked[component.kind]) if component.kind in asked else Place(usual) if usual is not None else None
         if place is not None and place.layers is not None:
             shares = divided(component, place, architecture.expert_layers if architecture else None)
-            placed += [Placed(share.component, share.where, usual, share.layers) for share in shares]
+            placed += [Placed(share.component, share.where, usual, share.layers, share.of_layers) for share in shares]
         elif place is not None:
             placed.append(Placed(component, place.where, usual))
     return tuple(placed)
@@ -62,6 +64,8 @@ def refused_place(placed: tuple[Placed, ...], engine: Engine) -> str | None:
     for part in placed:
         if part.moved and part.place != "gpu" and part.place not in engine.offloads.get(part.component.kind, ()):
             return f"{engine.name} is not known to keep {part.component.kind} in {part.place}"
+        if part.layers and engine.split != "pipeline":
+            return f"{engine.name} is not known to keep the experts of some layers elsewhere"
     return None
 
 
@@ -70,39 +74,35 @@ def on_device(placed: Placed, device: Device) -> bool:
     return placed.place == "gpu" or (placed.place == "ram" and device.memory.unified)
 
 
-def component_bytes(component: Component, layout: Layout, layers: int | None, experts: int | None = None) -> tuple[int, str]:
+def component_bytes(
+    component: Component, layout: Layout, layers: int | None, experts: int | None = None, expert_layers: int | None = None
+) -> tuple[int, str]:
     """Bytes of a component on the fullest device, and the formula in words. `experts` is how many routed experts a layer has.
 
-    Tensor parallelism divides what is divisible; replicated parts lie whole on each rank of a stage. A pipeline stage holds its part of
-    the layers, rounded up; embeddings and head are spread alike for want of their sizes.
+    Tensor parallelism divides what is divisible; replicated parts lie whole on each rank of a stage; routed experts are divided over the
+    ranks of all replicas, in whole experts under expert parallelism. A pipeline stage holds its part of the layers, rounded up; embeddings
+    and head are spread alike for want of their sizes. `expert_layers` says in how many layers the component's experts lie, where others
+    lie elsewhere: they are the last ones, so a stage may hold nothing but such.
     """
-    if component.kind is ComponentKind.EXPERTS and (layout.ep or layout.spread_experts) and layout.pp == 1:
-        return _expert_bytes(component, layout, experts)
-    tp = 1 if component.split == "replicated" else layout.tp
+    routed = component.kind is ComponentKind.EXPERTS
+    ranks = 1 if component.split == "replicated" else layout.tp * (layout.dp if routed else 1)
     stage, stages = (ceil(layers / layout.pp), layers) if layers and layout.pp > 1 else (1, layout.pp)
-    size = ceil(component.value * stage / (stages * tp)) if stages > 1 else ceil(component.value / tp)
-    words = f"{component.value:,} B"
-    if stages > 1:
-        words += f" x {stage}/{stages} layers"
-    if tp > 1:
-        words += f" / {tp} ranks"
+    if expert_layers is not None and stages > 1:
+        stage, stages = min(stage, expert_layers), expert_layers
+    words = f"{component.value:,} B" + (f" x {stage}/{stages} layers" if stages > 1 else "")
+    if routed and layout.ep and experts and ranks > 1:
+        most = ceil(experts / ranks)
+        return ceil(component.value * stage * most / (stages * experts)), f"{words} x {most} of {experts} experts"
+    if ranks > 1:
+        words += f" / {ranks} ranks"
     elif layout.tp > 1:
         words += ", whole on each rank"
-    return size, words
-
-
-def _expert_bytes(component: Component, layout: Layout, experts: int | None) -> tuple[int, str]:
-    """Routed experts over all ranks of all replicas: in whole experts under expert parallelism, else each in even parts."""
-    ranks = layout.tp * (layout.dp if layout.spread_experts else 1)
-    if layout.ep and experts:
-        most = ceil(experts / ranks)
-        return ceil(component.value * most / experts), f"{component.value:,} B x {most} of {experts} experts"
-    return ceil(component.value / ranks), f"{component.value:,} B / {ranks} ranks"
+    return ceil(component.value * stage / (stages * ranks)), words
 
 
 def measured_resident(checkpoint: Checkpoint, engine: Engine, layout: Layout, placed: tuple[Placed, ...]) -> ResidentFigure | None:
     """Weight bytes an engine was seen to hold with this many ranks, where no part lies elsewhere than usual."""
-    if layout.pp > 1 or layout.dp > 1 or any(part.moved for part in placed):
+    if layout.pp > 1 or layout.dp > 1 or any(part.moved or part.layers for part in placed):
         return None
     fitting = [figure for figure in checkpoint.resident if figure.devices == layout.tp]
     return next((figure for figure in fitting if figure.engine in (engine.id, None)), None)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from fitcheck.catalogue.models import ComponentKind
 from fitcheck.fit.case import Case
-from fitcheck.fit.layout import Degrees
-from fitcheck.fit.offload import with_experts_apart
+from fitcheck.fit.offload import Place, with_experts_apart
 from fitcheck.fit.report import CheckpointRow, Remedy, Verdict
 from fitcheck.fit.search import largest, longest_context, most_users
 from fitcheck.units import format_gib
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from fitcheck.fit.ledger import Plan
 
 MAX_DEVICES_TRIED = 32
-_SMALLER_CACHE = {"llama.cpp": "q8_0", "mlx": "q8_0"}
+_SMALLER_CACHE = {"llama.cpp": "q8_0", "ik-llama.cpp": "q8_0", "mlx": "q8_0"}
 """What an engine calls a cache of half the size, where that is not `fp8`."""
 
 Judge = Callable[[Case], Verdict]
@@ -29,7 +28,7 @@ Judge = Callable[[Case], Verdict]
 def smallest_cluster(case: Case, judge: Judge) -> int | None:
     """The fewest of the device, up to 32, on which the build runs with all else as asked; None where none does."""
     for count in range(1, MAX_DEVICES_TRIED + 1):
-        if judge(replace(case, count=count, named_cluster=None, degrees=Degrees())).runs:
+        if judge(replace(case, count=count, named_cluster=None)).runs:
             return count
     return None
 
@@ -71,7 +70,13 @@ def _experts_away(case: Case, plan: Plan, judge: Judge) -> Iterator[Remedy]:
     kind, engine = ComponentKind.EXPERTS, plan.engine
     apart = with_experts_apart(plan.checkpoint, case.model.architecture, case.model.parameter_count)
     experts = sum(component.value for component in apart if component.kind is kind)
-    if kind in case.places or not experts or case.device.memory.unified or "ram" not in engine.offloads.get(kind, ()):
+    placed = Place.read(case.places[kind]) if kind in case.places else Place("gpu")
+    if (
+        (placed.where != "gpu" and placed.layers is None)
+        or not experts
+        or case.device.memory.unified
+        or "ram" not in engine.offloads.get(kind, ())
+    ):
         return
 
     def runs(place: str) -> bool:

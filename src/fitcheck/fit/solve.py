@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fitcheck.catalogue.models import Checkpoint
 from fitcheck.catalogue.recipes import Recipe
-from fitcheck.errors import UsageError
+from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.assess import Assessment, assess
 from fitcheck.fit.case import TABLE_CONTEXT_TOKENS, Case
 from fitcheck.fit.evidence import known_recipes, measured_speed
@@ -87,7 +87,11 @@ def _report(case: Case, best: Assessment | None, rows: tuple[CheckpointRow, ...]
     oldest = oldest_used(ledger, case) if ledger else None
 
     def judge_again(changed: Case) -> Verdict:
-        return assess(changed, best.checkpoint, recipes).arithmetic if best else Verdict.UNKNOWN
+        """The verdict of a changed question; one that cannot be asked (degrees that do not divide, no such dtype) is unknown."""
+        try:
+            return assess(changed, best.checkpoint, recipes).arithmetic if best else Verdict.UNKNOWN
+        except (UsageError, UnknownFact):
+            return Verdict.UNKNOWN
 
     smallest = smallest_cluster(case, judge_again) if plan else None
     changes = tuple(remedies(case, best, rows, judge_again, smallest)) if best and best.verdict is Verdict.NO else ()

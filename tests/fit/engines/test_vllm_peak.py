@@ -56,11 +56,18 @@ def test_new_versions_do_not_sort_the_vocabulary():
 
 
 def test_routed_experts_are_divided_by_tensor_and_kept_by_expert_parallelism():
-    # 65,536 tokens x (8 experts x (max(2 x 768, 2,048) + 768) + 4 x 2,048) x 2 B; over two ranks max(768, 2,048) + 384
-    model = architecture(2048, None, None, expert=768, each=8, experts=128)
-    assert peak(model, max_num_batched_tokens=65536) == 65536 * (8 * (2048 + 768) + 8192) * 2
-    assert peak(model, max_num_batched_tokens=65536, tp=2) == 65536 * (8 * (2048 + 384) + 8192) * 2
-    assert peak(model, max_num_batched_tokens=65536, tp=2, enable_expert_parallel=True) == 65536 * (8 * (2048 + 768) + 8192) * 2
+    # TritonExperts.workspace_shapes (vLLM 0.33.0): 65,536 tokens x (8 experts x (max(2 x 768, 512) + max(768, 512)) + 4 x 512) x 2 B;
+    # over two ranks max(768, 512) + max(384, 512)
+    model = architecture(512, None, None, expert=768, each=8, experts=128)
+    assert peak(model, max_num_batched_tokens=65536) == 65536 * (8 * (1536 + 768) + 2048) * 2
+    assert peak(model, max_num_batched_tokens=65536, tp=2) == 65536 * (8 * (768 + 512) + 2048) * 2
+    assert peak(model, max_num_batched_tokens=65536, tp=2, enable_expert_parallel=True) == 65536 * (8 * (1536 + 768) + 2048) * 2
+
+
+def test_as_many_rows_are_sampled_as_users_are_asked():
+    model = architecture(1024, 3072, 151936)
+    asked = Settings(64, 2000, KvDtype("auto", "auto", "auto"), named={"max_num_batched_tokens": 2048, "max_num_seqs": 256})
+    assert Ledger(allocate(model, asked)).compute_bytes == 2000 * 151936 * 14
 
 
 def test_a_peak_is_in_no_sum_of_caches_and_grows_with_the_batch():
@@ -95,7 +102,7 @@ def test_batch_defaults_are_those_of_get_batch_defaults(device, batched, seqs):
 def test_overhead_is_that_of_the_number_of_devices_and_of_the_version():
     catalogue = load_catalogue()
     pro, r9700 = catalogue.get(Device, "rtx-pro-6000"), catalogue.get(Device, "r9700")
-    assert [pro.overhead_of("vllm", count).value for count in (1, 2, 4, 8)] == [round(size * GIB) for size in (2.1, 2.1, 7.0, 7.0)]
+    assert [pro.overhead_of("vllm", count).value for count in (1, 2, 4, 8)] == [round(size * GIB) for size in (2.1, 2.1, 2.1, 7.0)]
     assert [r9700.overhead_of("vllm", 1, version).value for version in (None, "0.11.2.dev690", "0.13")] == [
         round(size * GIB) for size in (0.95, 2.83, 0.95)
     ]

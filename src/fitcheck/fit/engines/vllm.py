@@ -36,10 +36,12 @@ from fitcheck.fit.engines.vllm_state import (
 def allocate(architecture: Architecture, settings: Settings) -> tuple[StateTerm, ...]:
     """Bytes on the fullest device for `users` sequences of `context` tokens, by sort of layer, unused parts of blocks included.
 
-    The profiling peak comes with them as a buffer, which is in none of the sums of caches and states.
+    The profiling peak comes with them as a buffer, which is in none of the sums of caches and states; as many users as are asked at once
+    need at least as large a `max_num_seqs`.
     """
     groups, asked = plan(architecture, read_settings(settings))
-    return (*_terms(groups, asked), *profile_terms(architecture, asked.batch))
+    batch = asked.batch._replace(rows=max(asked.batch.rows, asked.users))
+    return (*_terms(groups, asked), *profile_terms(architecture, batch))
 
 
 def plan(architecture: Architecture, asked: Asked) -> tuple[tuple[Group, ...], Asked]:

@@ -52,8 +52,8 @@ def profile_terms(architecture: Architecture, batch: Batch) -> tuple[StateTerm, 
 def _forward(architecture: Architecture, batch: Batch) -> tuple[int, str] | None:
     """The widest layer over the whole batch: gate, up and their product (`SiluAndMul`), or what routed experts hold of every token.
 
-    Routed experts (`fused_experts_impl`): a row for each expert of a token, as wide as gate and up or as the hidden size, whichever is
-    more (both share a buffer), and half of the first for their product.
+    Routed experts (`TritonExperts.workspace_shapes`, model_executor/layers/fused_moe): for each expert of a token two buffers, one as wide
+    as gate and up or as the hidden size, one as their product or as the hidden size, whichever is more.
     """
     hidden = architecture.hidden_size
     if hidden is None:
@@ -63,8 +63,8 @@ def _forward(architecture: Architecture, batch: Batch) -> tuple[int, str] | None
     expert, each = architecture.expert_feed_forward_size, architecture.experts_per_token
     if expert and each:
         inner = expert if batch.experts_whole else -(-expert // batch.tp)
-        routed = each * (max(2 * inner, hidden) + inner)
-        widths.append((routed, f"{each} experts x (max(2 x {inner:,}, {hidden:,}) + {inner:,})"))
+        routed = each * (max(2 * inner, hidden) + max(inner, hidden))
+        widths.append((routed, f"{each} experts x (max(2 x {inner:,}, {hidden:,}) + max({inner:,}, {hidden:,}))"))
     if not widths:
         return None
     width, words = max(widths)
