@@ -259,7 +259,8 @@ def _parts(case: CalibrationCase) -> Iterator[CalibrationRow]:
         if fact is not None and peak is not None:
             yield _row(term, fact, peak.compute_bytes, _formula(peak, "", "compute"))
         elif fact is not None:
-            where = "taken after the pool, outside the share" if term == "CUDA graphs" else "a part of the overhead"
+            graphs = "counted inside the share of memory from vLLM 0.21 on, beside it before"
+            where = graphs if term == "CUDA graphs" else "a part of the overhead"
             yield _row(term, fact, None, because=f"{where}; no prediction is made of it alone")
 
 

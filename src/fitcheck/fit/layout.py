@@ -118,7 +118,10 @@ def _tensor_layout(count: int, engine: Engine, architecture: Architecture | None
     """
     if asked_tp is not None:
         if count % asked_tp:
-            raise UsageError(f"--tp {asked_tp} does not divide {count} devices", hint=f"choose a divisor of {count}")
+            raise UsageError(
+                f"--tp {asked_tp} does not divide {count} devices",
+                hint=f"choose a divisor of {count}; with --dp it is that of one replica",
+            )
         return _named(asked_tp, count, architecture, "as asked (--tp)")
     if recipe_tp is not None and recipe_tp == count:
         return _named(recipe_tp, count, architecture, "as the best recipe runs it")
