@@ -20,6 +20,9 @@ OWN_DRAFTS = ("mtp", "dspark", "nextn")
 
 GB10 = Decimal("12.1")
 
+_LEAST_TOKENS = 256
+"""Below this llama.cpp allocates the same for any context (`GGML_PAD(n_ctx, 256)`), so growth is told from here on."""
+
 _GROWTH_TOKENS = 65_536
 """Engines allocate in blocks, so growth per token is told over as many tokens as smooth them out."""
 
@@ -62,7 +65,7 @@ class StateModel(NamedTuple):
     def growth(self, tokens: int) -> int:
         """Bytes that one more token of one user takes from that context on, rounded up."""
         maximum = self.architecture.max_context_tokens if self.architecture else 0
-        start = max(1, min(tokens, maximum - _GROWTH_TOKENS))
+        start = max(min(_LEAST_TOKENS, maximum - 1), min(tokens, maximum - _GROWTH_TOKENS), 1)
         end = min(start + _GROWTH_TOKENS, maximum)
         return ceil((self.bytes(end, 1) - self.bytes(start, 1)) / (end - start)) if end > start else 0
 
