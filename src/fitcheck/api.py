@@ -221,9 +221,12 @@ def price(rate: str, *, at: str | datetime, input: int, output: int, cached: int
     return quote(find_tariff(catalogue or load_catalogue(), rate), moment, read_request(input, output, cached))
 
 
-def cost(*models: str, tokens: str | int, as_of: date | None = None, catalogue: Catalogue | None = None, **options: Any) -> CostReport:
-    """Rent or own, as `fitcheck cost` answers it; `options` are those of the command (`profile`, `cluster`, `offpeak`, `schedule`, …).
+def cost(
+    *models: str | Model | ConfigModel, tokens: str | int, as_of: date | None = None, catalogue: Catalogue | None = None, **options: Any
+) -> CostReport:
+    """Rent or own, as `fitcheck cost` answers it; `models` are as for `fit`.
 
+    `options` are those of the command (`profile`, `cluster`, `offpeak`, `schedule`, …).
     Raises a `FitcheckError` for names and values that make no sense.
     """
     from fitcheck.cost.ask import cost_case
@@ -232,7 +235,8 @@ def cost(*models: str, tokens: str | int, as_of: date | None = None, catalogue: 
     catalogue = catalogue or load_catalogue()
     if isinstance(options.get("cluster"), str):
         options["cluster"] = find_machine(catalogue, options["cluster"])
-    case = cost_case(catalogue, models, tokens=tokens, as_of=as_of or datetime.now(UTC).date(), **options)
+    day = as_of or datetime.now(UTC).date()
+    case = cost_case(catalogue, [_as_record(model, day) for model in models], tokens=tokens, as_of=day, **options)
     return answer(case)
 
 
@@ -247,6 +251,10 @@ def read_model(path_or_id: str | Path, *, build: str | None = None, offline: boo
     from pathlib import Path
 
     text, path = str(path_or_id), Path(path_or_id)
+    if not text.strip():
+        from fitcheck.errors import UsageError
+
+        raise UsageError("the model is empty", hint="name one, such as glm-5.3-flash")
     if path.suffix == ".json" and "://" not in text:
         from fitcheck.sources.config import read_config
 
@@ -268,7 +276,7 @@ def read_model(path_or_id: str | Path, *, build: str | None = None, offline: boo
 
     with open_outside(text, offline=offline) as store:
         reading = read_store(store, day, build)
-    return reading.config if reading.config is not None and not reading.read else reading.model
+    return reading.model
 
 
 def kv_memory(

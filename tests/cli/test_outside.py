@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import fitcheck as api
 from fitcheck.catalogue.load import load_catalogue
 from fitcheck.catalogue.models import Model
 from tests.cli.run import fitcheck, inside
@@ -205,3 +206,91 @@ def test_no_shard_is_asked_where_listing_index_and_config_say_enough(tmp_path):
     model = json.loads(ran.out)["result"]["model"]
     (part,) = model["checkpoints"][0]["components"]
     assert (part["value"], part["grade"]) == (2 * PARAMETERS, "derived")
+
+
+@pytest.mark.parametrize("name", ["My Models", "a: b", "\u00fcn\u00ef \u6a21\u578b", "x" * 150])
+def test_any_name_of_a_folder_will_do(weights, tmp_path, name):
+    folder = tmp_path / name
+    folder.mkdir()
+    for file in weights.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    ran = inside("inspect", str(folder), "--yaml")
+    assert ran.code == 0, ran.err
+    entry = tmp_path / "mine.yaml"
+    entry.write_text(ran.out, encoding="utf-8")
+    assert inside("validate", str(entry)).code == 0
+
+
+def test_a_missing_shard_is_an_error_and_not_another_build(weights, tmp_path):
+    for file in weights.iterdir():
+        (tmp_path / file.name.replace("model.", "model-00001-of-00002.")).write_bytes(file.read_bytes())
+    for command in (("inspect",), ("fit", "--cluster", "rtx-4090")):
+        ran = inside(command[0], str(tmp_path), *command[1:])
+        assert (ran.code, ran.out) == (4, "")
+        assert "00002" in ran.err
+
+
+def test_a_name_that_only_looks_like_the_catalogues_takes_neither_its_prices_nor_its_recipes(weights, tmp_path):
+    folder = tmp_path / "glm-5.3-flash"
+    folder.mkdir()
+    for file in weights.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    fits = answer("fit", str(folder), "--cluster", "2xspark")
+    assert (fits["model"], fits["evidence"]["recipes"], fits["evidence"]["others"]) == ("glm-5.3-flash-as-read", [], [])
+    costs = answer("cost", str(folder), "--tokens", "50M", "--cluster", "2xspark", "--speed", "100")
+    assert costs["rent"] == []
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_no_name_is_no_folder(name, weights, monkeypatch):
+    monkeypatch.chdir(weights)
+    for command in (("fit", "--cluster", "spark"), ("inspect",)):
+        ran = inside(command[0], name, *command[1:])
+        assert (ran.code, ran.out) == (2, "")
+    with pytest.raises(api.errors.UsageError):
+        api.read_model(name)
+
+
+def test_what_is_secret_in_an_address_is_never_repeated():
+    address = "http://bob:hunter2@127.0.0.1:1/x/model.gguf?X-Sig=topsecret"
+    for words in (
+        ("inspect", address),
+        ("fit", address, "--cluster", "spark"),
+        ("models", address),
+        ("models", "h/x.gguf?token=topsecret"),
+    ):
+        for form in ("table", "json"):
+            ran = fitcheck(*words, "--format", form, FITCHECK_CACHE="/nonexistent")
+            assert ran.code in (2, 3, 5)
+            assert "topsecret" not in ran.out + ran.err
+            assert "hunter2" not in ran.out + ran.err
+
+
+def test_inspect_of_a_name_of_the_catalogue_reads_nothing():
+    ran = fitcheck("inspect", "zai-org/GLM-5.3-Flash", HF_ENDPOINT="http://127.0.0.1:1")
+    assert ran.code == 0, ran.err
+    assert "nothing was read" in ran.out
+
+
+def test_a_family_nobody_knows_is_said_to_be_and_why(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({**CONFIG, "model_type": "never_seen"}))
+    ran = inside("fit", str(tmp_path), "--cluster", "spark")
+    assert ran.code == 12
+    assert "never_seen" in ran.out
+
+
+def test_what_was_read_goes_into_the_python_api(weights, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    for place in (weights, tmp_path):
+        model = api.read_model(place)
+        assert api.fit(model, cluster="rtx-4090").verdict.runs
+        assert api.kv_memory(model, engine="vllm", context=4096).bytes == 256 * 4096
+        assert api.cost(model, tokens="1M", cluster="rtx-4090", speed="100").rent == ()
+
+
+def test_a_drafter_of_its_own_is_no_parameter_of_the_model(weights, tmp_path):
+    for file in weights.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    write(tmp_path / "mtp" / "model.safetensors", of(**{"mtp.layers.0.weight": ("BF16", 64, 64)}))
+    model = answer("inspect", str(tmp_path))["model"]
+    assert model["parameters"]["total"]["value"] == PARAMETERS

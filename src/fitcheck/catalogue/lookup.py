@@ -56,6 +56,13 @@ def find_build(catalogue: Catalogue, name: str, as_of: date) -> tuple[Model, Che
     return model, by_hub or by_alias
 
 
+def told_apart(catalogue: Catalogue, model: Model) -> Model:
+    """A record made elsewhere under an id of its own, where it only happens to be called as one of the catalogue's models."""
+    if model.id not in catalogue.ids("model") or catalogued(catalogue, model):
+        return model
+    return model.model_copy(update={"id": f"{model.id}-as-read"})
+
+
 def catalogued(catalogue: Catalogue, model: Model) -> bool:
     """Whether a record made elsewhere is one of the catalogue's models: the same id, and the same repository where it has one."""
     if model.id not in catalogue.ids("model"):
@@ -78,7 +85,13 @@ def find_model(catalogue: Catalogue, name: str, as_of: date) -> Model:
             model = catalogue.get(Model, block.id)
             if name.lower() in {(known or "").lower() for known in (model.hub_id, *(build.hub_id for build in model.checkpoints))}:
                 return model
-    raise UnknownId(f"unknown model {name!r}", hint="'fitcheck models' lists them all", nearest=catalogue.nearest("model", name, as_of))
+    shown = _without_secrets(name)
+    raise UnknownId(f"unknown model {shown!r}", hint="'fitcheck models' lists them all", nearest=catalogue.nearest("model", shown, as_of))
+
+
+def _without_secrets(name: str) -> str:
+    """A name as it may be repeated: what was meant as an address loses its query and its password."""
+    return re.sub(r"//[^/@]*@", "//", name.partition("?")[0]) if "/" in name else name
 
 
 def _find_id(catalogue: Catalogue, kind: str, name: str) -> str | None:

@@ -57,7 +57,7 @@ def calibrate(  # noqa: PLR0917 - typer's parameters are options, given by name
     from fitcheck.api import calibration_case
     from fitcheck.fit.calibrate import calibrate as answer
 
-    asked = _asked(catalogue, model, day, offline=offline)
+    asked = _asked(catalogue, model, day, checkpoint=checkpoint, offline=offline)
     case = calibration_case(catalogue, logs, day=day, model=asked, cluster=cluster, engine=engine, checkpoint=checkpoint, source=source)
     report = answer(case)
     if yaml:
@@ -83,14 +83,16 @@ def _show(report: "CalibrationReport", catalogue: "Catalogue", day: "date") -> N
     )  # fmt: skip
 
 
-def _asked(catalogue: "Catalogue", model: str | None, day: "date", *, offline: bool) -> "str | Model | ConfigModel | None":
+def _asked(
+    catalogue: "Catalogue", model: str | None, day: "date", *, checkpoint: str | None, offline: bool
+) -> "str | Model | ConfigModel | None":
     """A name, what a config says where the name is the path of one, or the record of what lies elsewhere."""
     if model is None:
         return None
     if not model.endswith(".json"):
         from fitcheck.cli.model import asked_model
 
-        return asked_model(catalogue, model, day, offline=offline)
+        return asked_model(catalogue, model, day, checkpoint=checkpoint, offline=offline)
     from fitcheck.sources.config import read_config
 
     return read_config(Path(model))

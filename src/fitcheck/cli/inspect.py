@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fitcheck.cli.common import INVOCATION, AsOfOption, FormatOption, OverlayOption, day_of_answer, emit, open_catalogue, write
-from fitcheck.cli.model import OfflineOption, read_outside
+from fitcheck.cli.model import OfflineOption, in_catalogue, read_outside
 from fitcheck.errors import UsageError
 from fitcheck.views.document import Format
 
 if TYPE_CHECKING:
+    from datetime import date
+
+    from fitcheck.catalogue.load import Catalogue
     from fitcheck.sources.store_record import Reading
+    from fitcheck.sources.stored.reading import ReadBuild
     from fitcheck.views.inspect import InspectReport
 
 EXAMPLES = """
@@ -51,21 +55,33 @@ def inspect(
     if yaml and format_ is not Format.TABLE:
         raise UsageError("--yaml and --format exclude each other", hint="leave one of them out")
     day = day_of_answer(as_of)
-    reading = read_outside(source, day, wanted=build, offline=offline)
+    catalogue = open_catalogue(overlay)
+    reading = _reading(catalogue, source, day, build, offline=offline)
     if yaml:
         write(_entry(reading))
         return
-    catalogue = open_catalogue(overlay)
     report = _report(reading)
     emit(
         inspect_document(report),
         command="inspect",
         catalogue=catalogue,
         as_of=day,
-        inputs={"source": source, "build": build},
+        inputs={"source": report.source, "build": build},
         result=report,
         warnings=report.unknown,
     )
+
+
+def _reading(catalogue: "Catalogue", source: str, day: "date", build: str | None, *, offline: bool) -> "Reading":
+    """What lies there; for a name that the catalogue has its own record, and nothing is read."""
+    if not in_catalogue(catalogue, source, day):
+        return read_outside(source, day, wanted=build, offline=offline)
+    from fitcheck.catalogue.lookup import find_model
+    from fitcheck.sources.store_record import Reading
+    from fitcheck.sources.stored.builds import Listing
+
+    record = find_model(catalogue, source, day)
+    return Reading(record, Listing((), ()), (), None, None, (), ("the catalogue's own record: nothing was read",))
 
 
 def _entry(reading: "Reading") -> str:
@@ -102,7 +118,7 @@ def _report(reading: "Reading") -> "InspectReport":
     parts = tuple(
         PartRow(slug(found.build.id), part, size, found.contents.parameters_by_part.get(part))
         for found in reading.read
-        for part, size in sorted(found.contents.parts.items(), key=lambda item: -item[1])
+        for part, size in sorted((found.contents.parts or _whole_parts(found)).items(), key=lambda item: -item[1])
     )
     source = next(iter(reading.model.sources.values()))
     return InspectReport(
@@ -115,3 +131,8 @@ def _report(reading: "Reading") -> "InspectReport":
         unknown=reading.unknown,
         notes=reading.notes,
     )
+
+
+def _whole_parts(found: "ReadBuild") -> dict[str, int]:
+    """The components of a build whose headers were not read."""
+    return {part.kind.value: part.bytes for part in found.contents.components}

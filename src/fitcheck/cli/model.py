@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fitcheck.errors import NetworkError, UnknownId
+from fitcheck.cli.common import day_of_answer
+from fitcheck.errors import UnknownId, UsageError
 
 if TYPE_CHECKING:
     from fitcheck.catalogue.load import Catalogue
@@ -27,25 +28,34 @@ _LOOKS_OUTSIDE = ("/", "\\", "@", ":", ".json", ".gguf", ".safetensors", "~")
 def asked_model(catalogue: Catalogue, name: str, day: date, *, checkpoint: str | None = None, offline: bool = False) -> str | Model:
     """A name that the catalogue has, as it is; else the record of what lies there. Raises a `FitcheckError` where there is nothing.
 
-    A path, an address, `ollama:NAME` and `org/name@revision` are read where they lie; a plain `org/name` or `name:tag` only if the
+    A path, an address, `ollama:NAME` and `org/name@revision` are read where they lie; a plain `org/name`, `name:tag` or folder only if the
     catalogue does not know it.
     """
-    if not any(part in name for part in _LOOKS_OUTSIDE) and not Path(name).is_dir():
+    if in_catalogue(catalogue, name, day):
         return name
+    return read_outside(name, day, wanted=checkpoint, offline=offline).model
+
+
+def in_catalogue(catalogue: Catalogue, name: str, day: date) -> bool:
+    """Whether a name means a model of the catalogue. Raises `UnknownId` for one that means nothing else either, `UsageError` for none."""
+    if not name.strip():
+        raise UsageError("the model is empty", hint="name one, such as glm-5.3-flash; 'fitcheck models' lists them")
+    if not any(part in name for part in _LOOKS_OUTSIDE) and not Path(name).is_dir():
+        return True
     from fitcheck.sources.hub_names import looks_like_repository
     from fitcheck.sources.outside import is_explicit, is_outside
 
-    if not is_explicit(name):
-        from fitcheck.catalogue.lookup import find_model
+    if is_explicit(name):
+        return False
+    from fitcheck.catalogue.lookup import find_model
 
-        try:
-            find_model(catalogue, name, day)
-        except UnknownId as error:
-            if not is_outside(name) and not looks_like_repository(name):
-                raise
-            return _outside(name, day, checkpoint=checkpoint, offline=offline, unknown=error)
-        return name
-    return _outside(name, day, checkpoint=checkpoint, offline=offline, unknown=None)
+    try:
+        find_model(catalogue, name, day)
+    except UnknownId:
+        if not is_outside(name) and not looks_like_repository(name):
+            raise
+        return False
+    return True
 
 
 def asked_build(model: str | Model, checkpoint: str | None) -> str | None:
@@ -60,15 +70,6 @@ def asked_build(model: str | Model, checkpoint: str | None) -> str | None:
     return ends[0] if len(ends) == 1 and not exact else checkpoint
 
 
-def _outside(name: str, day: date, *, checkpoint: str | None, offline: bool, unknown: UnknownId | None) -> Model:
-    """The record of a model outside; where the network fails a name that the catalogue nearly has, that is said too."""
-    try:
-        return read_outside(name, day, wanted=checkpoint, offline=offline).model
-    except NetworkError as error:
-        nearest = unknown.nearest if unknown is not None else ()
-        raise NetworkError(error.message, hint=error.hint, nearest=error.nearest or nearest) from error
-
-
 def read_outside(name: str, day: date, *, wanted: str | None, offline: bool) -> Reading:
     """What lies at a path, an address, a hub or in Ollama's folder; a bar on standard error while the network is read."""
     from fitcheck.cli.progress import network_progress
@@ -76,4 +77,4 @@ def read_outside(name: str, day: date, *, wanted: str | None, offline: bool) -> 
     from fitcheck.sources.store_record import read_store
 
     with network_progress() as progress, open_outside(name, offline=offline, progress=progress) as store:
-        return read_store(store, day, wanted)
+        return read_store(store, day, wanted, read_on=day_of_answer(None))

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from fitcheck.catalogue.hardware import Device, Engine
 from fitcheck.catalogue.load import Catalogue, normalise
-from fitcheck.catalogue.lookup import ClusterSpec, find_cluster, find_model
+from fitcheck.catalogue.lookup import ClusterSpec, find_cluster, find_model, told_apart
 from fitcheck.catalogue.models import Model
 from fitcheck.catalogue.ratecards import Assumption, Calendar, Profile, Rate, Schedule
 from fitcheck.catalogue.recipes import Recipe
@@ -142,7 +142,7 @@ def cost_case(
 def _model(catalogue: Catalogue, name: str | Model, as_of: date) -> Model:
     """As `find_model`, or a record made elsewhere as it is; the name of a rate is refused with the command that prices it."""
     if isinstance(name, Model):
-        return name
+        return told_apart(catalogue, name)
     try:
         return find_model(catalogue, name, as_of)
     except UnknownId as error:

@@ -6,7 +6,7 @@ from datetime import date
 
 from fitcheck.catalogue.hardware import Engine
 from fitcheck.catalogue.load import Catalogue
-from fitcheck.catalogue.lookup import ClusterSpec, catalogued, find_build, find_checkpoint, find_cluster, find_engine
+from fitcheck.catalogue.lookup import ClusterSpec, catalogued, find_build, find_checkpoint, find_cluster, find_engine, told_apart
 from fitcheck.catalogue.models import ComponentKind, Model
 from fitcheck.catalogue.recipes import Recipe
 from fitcheck.fit.calibrated import Calibrated, check_calibrated
@@ -41,7 +41,8 @@ def fit_case(
     that make no sense, `DataError` for a malformed record.
     """
     found = find_cluster(catalogue, cluster)
-    record, named_build = find_build(catalogue, model, as_of) if isinstance(model, str) else (model, None)
+    record, named_build = find_build(catalogue, model, as_of) if isinstance(model, str) else (told_apart(catalogue, model), None)
+    notes = (record.note,) if not isinstance(model, str) and record.note and not catalogued(catalogue, record) else ()
     asked_engine = find_engine(catalogue, engine) if engine is not None else None
     if calibrated is not None:
         check_calibrated(calibrated, found.device, asked_engine)
@@ -54,7 +55,8 @@ def fit_case(
         origin=found.origin,
         as_of=as_of,
         engines=catalogue.all(Engine),
-        recipes=catalogue.mentioning(Recipe, model=record.id) if record is not model or catalogued(catalogue, record) else (),
+        recipes=catalogue.mentioning(Recipe, model=record.id),
+        notes=notes,
         context_tokens=parse_context(context) if isinstance(context, str) else context,
         users=users,
         checkpoint_id=find_checkpoint(record, checkpoint).id if checkpoint is not None else named_build.id if named_build else None,

@@ -50,6 +50,8 @@ class Case:
     usable_bytes: int | None = None
     places: dict[ComponentKind, str] = field(default_factory=dict)
     calibrated: Calibrated | None = None
+    notes: tuple[str, ...] = ()
+    """What was noticed, and what is not known, of a model that was read where it lies."""
 
     def __post_init__(self) -> None:
         check_asked(self.context_tokens, self.users)

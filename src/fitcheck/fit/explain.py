@@ -105,7 +105,7 @@ def _dtype_meaning(plan: Plan) -> str:
 
 def warnings(found: Assessment, case: Case, rows: tuple[CheckpointRow, ...]) -> tuple[str, ...]:
     """What to be careful about; `rows` are all builds that were judged."""
-    return (*_warnings(found, case), *_other_builds(found, rows))
+    return (*case.notes, *_warnings(found, case), *_other_builds(found, rows))
 
 
 def _other_builds(found: Assessment, rows: tuple[CheckpointRow, ...]) -> Iterator[str]:

@@ -107,7 +107,7 @@ def _report(case: Case, best: Assessment | None, rows: tuple[CheckpointRow, ...]
         context_asked=case.context_tokens is not None,
         users=users,
         verdict=best.verdict if best else Verdict.UNKNOWN,
-        reason=verdict_reason(best, case) if best else f"no checkpoint of {case.model.id} had been published by {case.as_of}",
+        reason=verdict_reason(best, case) if best else _no_build(case),
         evidence=evidence,
         headroom_bytes=best.headroom_bytes if best else None,
         max_context_tokens=longest_context(plan, users) if plan else None,
@@ -124,5 +124,11 @@ def _report(case: Case, best: Assessment | None, rows: tuple[CheckpointRow, ...]
         assumptions=assumptions(best, case, len(rows)) if best else (),
         oldest_source=oldest,
         oldest_source_age_days=(case.as_of - oldest).days if oldest else None,
-        warnings=warnings(best, case, rows) if best else (),
+        warnings=warnings(best, case, rows) if best else case.notes,
     )
+
+
+def _no_build(case: Case) -> str:
+    if not case.model.checkpoints:
+        return f"no checkpoint of {case.model.id} is known, nor can one be derived"
+    return f"no checkpoint of {case.model.id} had been published by {case.as_of}"

@@ -24,6 +24,7 @@ MOST_BYTES = 16 * 1024**2
 NO_LIMIT_TOKENS = 1_048_576
 """Taken as the longest context of a model whose config names none (state-space models, trimmed files); the note says so."""
 
+_WANTED = "give a model's own config.json, as its maker published it"
 _NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
 _SUFFIXES = ("_text_model", "_text", "_thinker")
 
@@ -78,15 +79,15 @@ def load_config(file: Path) -> dict[str, Any]:
 def parse_config(raw: bytes, where: str) -> dict[str, Any]:
     """The fields of a config's bytes. Raises `DataError`, naming where they come from, for what is too large or not a JSON object."""
     if len(raw) > MOST_BYTES:
-        raise DataError(f"{where}: larger than 16 MiB, so not a config")
+        raise DataError(f"{where}: larger than 16 MiB, so not a config", hint=_WANTED)
     try:
         config = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_unique)
     except RecursionError:
-        raise DataError(f"{where}: nested too deeply") from None
+        raise DataError(f"{where}: nested too deeply", hint=_WANTED) from None
     except ValueError as error:
-        raise DataError(f"{where}: not JSON: {ascii(str(error))[1:-1][:120]}") from None
+        raise DataError(f"{where}: not JSON: {ascii(str(error))[1:-1][:120]}", hint=_WANTED) from None
     if not isinstance(config, dict):
-        raise DataError(f"{where}: a config is a JSON object, and this is a {type(config).__name__}")
+        raise DataError(f"{where}: a config is a JSON object, and this is a {type(config).__name__}", hint=_WANTED)
     return config
 
 

@@ -17,17 +17,15 @@ _ENDINGS = (".json", ".gguf", ".safetensors")
 
 
 def is_path(text: str) -> bool:
-    """Whether a text can only be meant as a path: by its form, or because a folder of that name is there and it has a separator."""
+    """Whether a text can only be meant as a path, by its form."""
     if "://" in text[:16] or not text.strip() or "\0" in text:
         return False
-    if text.startswith(_STARTS) or (text.lower().endswith(_ENDINGS) and ":" not in text[2:]):
-        return True
-    return "/" in text and _is_folder(text)
+    return text.startswith(_STARTS) or (text.lower().endswith(_ENDINGS) and ":" not in text[2:])
 
 
 def _is_folder(text: str) -> bool:
     try:
-        return Path(text).is_dir()
+        return bool(text.strip()) and Path(text).is_dir()
     except (OSError, ValueError):
         return False
 

@@ -21,6 +21,8 @@ from fitcheck.sources.tensors.record import Part
 from fitcheck.sources.weights import DerivedComponent, derive_components, derive_tensors, missing_parts, parameters
 
 SOURCE = "config"
+_LONGEST_ID = 96
+"""No longer than a hub's names; a key of more than 128 characters is no plain key of YAML."""
 _APART = (ComponentKind.VISION, ComponentKind.DRAFTER, ComponentKind.NGRAM)
 FORMATS: tuple[tuple[str, str, str], ...] = (
     ("as-configured", "native", ""),
@@ -45,18 +47,19 @@ def model_of_config(raw: dict[str, Any], read: ConfigModel, source: Source, day:
     counted = counted_by_config(raw)
     builds = tuple(_builds(raw, day, read.forced_kv_dtype)) if read.architecture is not None else ()
     absent = "; ".join([*missing_parts(raw), *read.assumed])
+    notes = [*(f"not known: {reason}" for reason in read.unknown), *([f"not in the weights: {absent}"] if absent else [])]
     return Model(
         kind="model",
         id=slug(read.name),
         name=read.name,
         developer="as in the config",
         license="see the model card",
-        released=DayFigure(value=day.isoformat(), source=(SOURCE,), grade=Grade.ASSUMED, note="the day the config was read"),
+        released=DayFigure(value=day.isoformat(), source=(SOURCE,), grade=Grade.ASSUMED, note="not read: the day that was asked about"),
         parameters=Parameters(total=counted),
         architecture=architecture_of(read.architecture, raw) if read.architecture is not None else None,
         checkpoints=with_bits(builds, counted.value if counted else 0, SOURCE),
         sources={SOURCE: source},
-        note=f"not in the weights: {absent}" if absent else None,
+        note="; ".join(notes) or None,
     )
 
 
@@ -86,7 +89,7 @@ def architecture_of(read: Architecture, raw: dict[str, Any]) -> Architecture:
 
 def slug(name: str) -> str:
     """A name as an id: lower case, dots and dashes."""
-    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.") or "model"
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower())[:_LONGEST_ID].strip("-.") or "model"
 
 
 def counted_by_config(raw: dict[str, Any]) -> CountFigure | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date
+from difflib import get_close_matches
 from typing import Any
 
 from fitcheck.catalogue.models import Architecture, Checkpoint, CheckpointEvent, Component, ComponentKind, Model, Parameters
@@ -25,6 +26,7 @@ FILES = "files"
 """The name of the source that a listing and headers are cited by."""
 
 UNSETTLED_FORMAT = "unknown"
+_WEIGHTS = (".safetensors", ".gguf")
 
 
 @frozen
@@ -43,8 +45,10 @@ class Reading:
     notes: tuple[str, ...]
 
 
-def read_store(store: Store, day: date, wanted: str | None = None) -> Reading:
-    """Read a store on a day, with the headers of the build `wanted` where there are several GGUF builds.
+def read_store(store: Store, day: date, wanted: str | None = None, *, read_on: date | None = None) -> Reading:
+    """Read a store for an answer as of a day, with the headers of the build `wanted` where there are several GGUF builds.
+
+    `read_on` is the day of reading, where that is another.
 
     Raises `DataError` where there is nothing to read, `UnknownId` for a build that is not there, and what the store raises.
     """
@@ -54,15 +58,15 @@ def read_store(store: Store, day: date, wanted: str | None = None) -> Reading:
     listing = _listing(store, config)
     whole = [build for build in listing.builds if build.problem is None]
     if not whole:
-        if config is None or raw is None:
+        if config is None or raw is None or listing.builds:
             raise DataError(f"{store.label}: {_why_nothing(listing)}", hint="a model has .safetensors or .gguf files, or a config.json")
-        return _by_config(store, day, raw, config, listing, developer)
+        return _by_config(store, day, raw, config, listing, developer, read_on or day)
     chosen = _chosen(whole, wanted)
     read = tuple(found for build in chosen for found in read_builds(store, raw, build.id)) if len(chosen) < len(whole) else None
     read = read if read is not None else read_builds(store, raw)
     gguf = _gguf(read, name)
-    architecture = _architecture(raw, config, gguf)
-    unknown = _unknown(config if gguf is None or config is not None else None, gguf, read)
+    architecture = _architecture(raw, config, gguf, _names_in(read))
+    unknown = _unknown(config, gguf, read)
     by_id = {found.build.id: found for found in read}
     builds = tuple(_checkpoint(build, by_id.get(build.id), config, day, store.hub_id) for build in whole)
     parameters = _parameters(raw, gguf, read)
@@ -75,22 +79,22 @@ def read_store(store: Store, day: date, wanted: str | None = None) -> Reading:
         developer=developer,
         license="not read",
         hub_id=store.hub_id,
-        released=DayFigure(value=day.isoformat(), source=(FILES,), grade=Grade.ASSUMED, note="the day the files were read"),
+        released=DayFigure(value=day.isoformat(), source=(FILES,), grade=Grade.ASSUMED, note="not read: the day that was asked about"),
         parameters=Parameters(total=parameters),
         architecture=architecture,
         checkpoints=builds,
-        sources={FILES: Source(url=store.url, read=day, title=store.label)},
+        sources={FILES: Source(url=store.url, read=read_on or day, title=store.label)},
         note="; ".join([*unknown, *notes]) or None,
     )
     return Reading(model, listing, read, config, gguf, unknown, notes)
 
 
 def _listing(store: Store, config: ConfigModel | None) -> Listing:
-    """The builds of a store; where there are none a config is enough, whose builds are then derived."""
+    """The builds of a store; where there are no weight files a config is enough, whose builds are then derived."""
     try:
         return find_builds(store)
     except DataError as error:
-        if config is None:
+        if config is None or any(file.path.lower().endswith(_WEIGHTS) for file in store.files()):
             raise
         return Listing((), (error.message,))
 
@@ -120,9 +124,11 @@ def _why_nothing(listing: Listing) -> str:
     return "; ".join([*problems, *listing.notes]) or "there is no model"
 
 
-def _by_config(store: Store, day: date, raw: dict[str, Any], config: ConfigModel, listing: Listing, developer: str) -> Reading:
+def _by_config(
+    store: Store, day: date, raw: dict[str, Any], config: ConfigModel, listing: Listing, developer: str, read_on: date
+) -> Reading:
     """A store whose weights are not there, or not whole: what its builds would take is derived."""
-    source = Source(url=store.url, read=day, title=store.label)
+    source = Source(url=store.url, read=read_on, title=store.label)
     model = model_of_config(raw, config, source, day).model_copy(update={"developer": developer, "hub_id": store.hub_id})
     notes = (*listing.notes, *(build.problem for build in listing.builds if build.problem), *store.notes)
     return Reading(model, listing, (), config, None, config.unknown, notes)
@@ -136,7 +142,10 @@ def _chosen(builds: list[Build], wanted: str | None) -> list[Build]:
         found = [build for build in builds if slug(build.id) == slug(wanted)]
         found = found or [build for build in builds if slug(build.id).endswith(f"-{slug(wanted)}")]
         if len(found) != 1:
-            nearest = tuple(slug(build.id) for build in builds[:3])
+            ids = [slug(build.id) for build in builds]
+            nearest = (
+                tuple(get_close_matches(slug(wanted), ids, n=3, cutoff=0.0)) if not found else tuple(slug(build.id) for build in found[:3])
+            )
             raise UnknownId(f"{wanted[:80]!a} is {'no' if not found else 'more than one'} build there", nearest=nearest)
         return [*others, *found] if found[0] in ggufs else builds if len(ggufs) < 2 else others
     if len(ggufs) < 2:
@@ -152,19 +161,31 @@ def _gguf(read: Iterable[ReadBuild], name: str) -> GgufModel | None:
     return read_metadata(header.metadata, {key: found.length for key, found in header.lengths.items()}, header.tensors, name=name)
 
 
-def _architecture(raw: dict[str, Any] | None, config: ConfigModel | None, gguf: GgufModel | None) -> Architecture | None:
-    """The config's where it settles one, else that of the GGUF file."""
+def _architecture(
+    raw: dict[str, Any] | None, config: ConfigModel | None, gguf: GgufModel | None, names: frozenset[str]
+) -> Architecture | None:
+    """The config's where it settles one, else that of the GGUF file, whose tensors' names tell in how many layers there are experts."""
     if config is not None and config.architecture is not None and raw is not None:
         return architecture_of(config.architecture, raw).model_copy(update={"source": (FILES,)})
     if gguf is None or gguf.architecture is None:
         return None
-    return gguf.architecture.model_copy(update={"source": (FILES,), "only_llama_cpp": gguf.lost})
+    routed = {name.split(".")[1] for name in names if name.startswith("blk.") and "_exps." in name}
+    update = {"source": (FILES,), "only_llama_cpp": gguf.lost, "expert_layers": len(routed) or None}
+    return gguf.architecture.model_copy(update=update)
+
+
+def _names_in(read: Iterable[ReadBuild]) -> frozenset[str]:
+    """The tensors of the first GGUF build in one file; of one in several only the first file's are at hand, which tell nothing."""
+    header = next((found.header for found in read if found.header is not None and len(found.build.files) == 1), None)
+    return frozenset(tensor.name for tensor in header.tensors) if header is not None else frozenset()
 
 
 def _unknown(config: ConfigModel | None, gguf: GgufModel | None, read: Iterable[ReadBuild]) -> tuple[str, ...]:
     reasons = list(config.unknown) if config is not None else []
     if gguf is not None and (config is None or config.architecture is None):
         reasons += list(gguf.unknown)
+    if config is None and gguf is None:
+        reasons.append("there is no config.json, and weight files alone do not tell the architecture")
     for found in read:
         reasons += list(found.contents.unknown)
         if found.format.name is None:
@@ -180,9 +201,8 @@ def _parameters(raw: dict[str, Any] | None, gguf: GgufModel | None, read: tuple[
     """Parameters of the decoder: as its GGUF file counts them, else as stored in the build with most, else as the config has them."""
     if gguf is not None and gguf.parameters:
         return CountFigure(value=gguf.parameters, source=(FILES,), grade=Grade.PUBLISHED)
-    apart = ("drafter", "vision")
     counted = [
-        found.contents.parameters - sum(found.contents.parameters_by_part.get(part, 0) for part in apart)
+        found.contents.parameters - sum(found.contents.parameters_by_part.get(part, 0) for part in _kept_apart(found))
         for found in read
         if found.contents.parameters
     ]
@@ -190,6 +210,12 @@ def _parameters(raw: dict[str, Any] | None, gguf: GgufModel | None, read: tuple[
         return CountFigure(value=max(counted), source=(FILES,), grade=Grade.PUBLISHED)
     figure = counted_by_config(raw) if raw is not None else None
     return figure.model_copy(update={"source": (FILES,)}) if figure is not None else None
+
+
+def _kept_apart(found: ReadBuild) -> list[str]:
+    """Parts that are no parameters of the decoder and that were counted with it: those in files of their own were not."""
+    apart = (ComponentKind.DRAFTER, ComponentKind.VISION)
+    return [part.kind.value for part in found.contents.components if part.kind in apart and not part.optional]
 
 
 def _checkpoint(build: Build, read: ReadBuild | None, config: ConfigModel | None, day: date, hub_id: str | None) -> Checkpoint:

@@ -7,6 +7,7 @@ from datetime import date
 from fractions import Fraction
 
 from fitcheck.catalogue.models import Architecture, Model
+from fitcheck.errors import UnknownFact
 from fitcheck.fit.state import Share, kv_dtype, sequence_state
 from fitcheck.frozen import frozen
 from fitcheck.units import format_gib, gib
@@ -85,7 +86,10 @@ def kv_by_dtype(model: Model) -> dict[str, KvRow]:
         return {}
     found = {}
     for name in SHOWN_DTYPES:
-        parts = sequence_state(architecture, architecture.max_context_tokens, kv_dtype(name), Share())
+        try:
+            parts = sequence_state(architecture, architecture.max_context_tokens, kv_dtype(name), Share())
+        except UnknownFact:  # it depends on the input (images), and the table of layer groups says so
+            continue
         per_token = sum((part.per_token for part in parts), start=Fraction(0))
         whole = int(per_token) if per_token.denominator == 1 else float(per_token)
         found[name] = KvRow(whole, sum(part.bytes for part in parts if part.per_token == 0))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
+from urllib.parse import quote
 
 from fitcheck.errors import DataError, UnknownId
 from fitcheck.sources.ollama.manifest import MOST_BYTES, WEIGHTS, Layer, Manifest, read_manifest, read_object
@@ -46,7 +47,7 @@ class OllamaStore:
     @property
     def url(self) -> str:
         """`file:` and the model's name."""
-        return f"file:{self.name.shortest}"
+        return f"file:{quote(self.name.shortest, safe='/:')}"
 
     @cached_property
     def manifest(self) -> Manifest:

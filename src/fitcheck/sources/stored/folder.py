@@ -12,6 +12,7 @@ import re
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from fitcheck.errors import DataError
 from fitcheck.sources.store import Span, StoredFile
@@ -45,7 +46,7 @@ class FolderStore:
     @property
     def url(self) -> str:
         """`file:` and the folder's or file's own name: where it lies on this machine is nobody's business."""
-        return f"file:{self.label.rpartition('/')[2]}"
+        return f"file:{quote(self.label.rpartition('/')[2], safe='@')}"
 
     def files(self) -> tuple[StoredFile, ...]:
         """Every file by path. Raises `DataError` for a folder that cannot be listed or has more entries than any model."""

@@ -39,6 +39,9 @@ class BuildFormat:
     why: str
 
 
+_UNREAD = BuildFormat(None, None, "there is no config, and the files cannot be read")
+
+
 def gguf_format(metadata: dict[str, Any], kinds: dict[str, int]) -> BuildFormat:
     """The format of a GGUF build from its metadata and the bytes of each type."""
     number = metadata.get("general.file_type")
@@ -78,9 +81,7 @@ def stored_format(config: dict[str, Any] | None, kinds: dict[str, int] | None) -
         if found.name and kinds and not any(kinds.get(kind) for kind in _STORED.get(found.name, (found.name,))):
             return BuildFormat(None, None, f"{found.why}, and no tensor is stored as {found.name}")
         return found
-    if kinds:
-        return _by_kinds(kinds)
-    return BuildFormat("bf16", None, "a config without a quantisation")
+    return _by_kinds(kinds) if kinds else _UNREAD if config is None else BuildFormat("bf16", None, "a config without a quantisation")
 
 
 def _by_kinds(kinds: dict[str, int]) -> BuildFormat:
