@@ -97,3 +97,11 @@ def test_unusual_layers_are_accepted_too(tmp_path, fields):
     record = config_record(path, DAY)
     assert record.architecture is not None, record.note
     assert [finding for finding in lint([("mine.yaml", as_entry(record))]) if finding.severity == "error"] == []
+
+
+def test_an_unknown_family_says_which_fields_matter_and_runs_nothing(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "zorg", "auto_map": {"AutoModel": "m.py"}, "num_hidden_layers": 4, "kv_lora_rank": 512}))
+    note = config_record(path, DAY).note
+    for words in ("zorg", "num_hidden_layers, kv_lora_rank", "code of its own, which is not run"):
+        assert words in note

@@ -129,7 +129,8 @@ def family_of(config: dict[str, Any], model_type: Any) -> str | None:
 
 def _architecture(family: str | None, model_type: Any, fields: Fields) -> Architecture:
     if family is None:
-        raise Unsettled("model_type is missing" if model_type is None else f"the model_type {shown(model_type)} is not known")
+        named = "model_type is missing" if model_type is None else f"the model_type {shown(model_type)} is not known"
+        raise Unsettled(named + _what_matters(fields))
     if fields.has("per_layer_config"):
         raise Unsettled("per_layer_config gives layers fields of their own, which are not read")
     found = FAMILIES[family](fields)
@@ -149,6 +150,21 @@ def _architecture(family: str | None, model_type: Any, fields: Fields) -> Archit
         draft_groups=found.draft,
         **sizes(fields),
     )
+
+
+_MATTERS = (
+    "num_hidden_layers", "num_key_value_heads", "head_dim", "kv_lora_rank", "qk_rope_head_dim", "index_head_dim",
+    "sliding_window", "layer_types", "full_attention_interval", "linear_num_value_heads", "ssm_state_size", "mamba_d_state",
+    "compress_ratios", "num_nextn_predict_layers",
+)  # fmt: skip
+"""Fields that decide what a family keeps, for whoever writes its entry."""
+
+
+def _what_matters(fields: Fields) -> str:
+    """The fields of an unknown family that its entry would rest on, and whether it brings code of its own (`auto_map`)."""
+    found = [name for name in _MATTERS if fields.raw(name) is not None]
+    words = f"; what it keeps would rest on {', '.join(found)}" if found else ""
+    return words + ("; it brings code of its own, which is not run" if fields.raw("auto_map") is not None else "")
 
 
 def _forced_kv_dtype(config: dict[str, Any], values: dict[str, Any]) -> str | None:
