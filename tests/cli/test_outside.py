@@ -76,7 +76,7 @@ def test_one_file_is_a_model_by_the_config_beside_it(weights):
 
 def test_of_many_gguf_builds_one_is_read_and_all_are_sized(ggufs):
     found = answer("inspect", str(ggufs))
-    assert [row["build"] for row in found["builds"]] == ["tiny-bf16"] or len(found["builds"]) == 1
+    assert len(found["builds"]) == 1
     sizes = {file.stem.lower().replace("_", "-"): file.stat().st_size for file in ggufs.iterdir()}
     builds = {build["id"]: build for build in found["model"]["checkpoints"]}
     assert set(builds) == set(sizes)

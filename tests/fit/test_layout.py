@@ -72,7 +72,8 @@ def test_windows_are_not_shared():
 
 def test_the_smallest_cluster_keeps_the_degrees():
     report = fit("llama-3.3-70b", cluster="4xh100", checkpoint="official-bf16", dp=4, engine="vllm", catalogue=CATALOGUE)
-    assert report.smallest_cluster is None or report.smallest_cluster % 4 == 0
+    # 131.4 GiB of weights, 10 GiB of cache: over two devices 65.7 + 5 + 5.4 of overhead are more than the 75.2 usable, over three less; x 4
+    assert report.smallest_cluster == 12
 
 
 def test_the_rest_of_the_devices_is_pipeline_parallel():

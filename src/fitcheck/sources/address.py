@@ -22,11 +22,6 @@ _FILE_PAGES = frozenset({"blob", "resolve", "raw"})
 _PAGE = "such as https://huggingface.co/org/name or https://huggingface.co/org/name/blob/main/model.gguf"
 
 
-def is_address(text: str) -> bool:
-    """Whether a text is meant as an address: it names a scheme."""
-    return "://" in text[:16]
-
-
 def open_address(text: str, *, offline: bool = False, progress: Progress | None = None) -> HubStore | Narrowed | AddressStore:
     """The store of an address. Raises `UsageError` for one that is none, is of a scheme that is not read, or names no model's file."""
     scheme = text.strip().partition("://")[0].lower()
