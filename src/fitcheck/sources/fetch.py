@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fitcheck.errors import DataError, NetworkError
 from fitcheck.sources.cache import Cache, Entry
 from fitcheck.sources.store import Span, StoredFile
-from fitcheck.sources.wire import Answer, Get
+from fitcheck.sources.wire import Answer, Each, Get
 
 if TYPE_CHECKING:
     from fitcheck.sources.transport import Transport
@@ -74,8 +74,12 @@ class Fetcher:
         asked = [index for index in range(len(wanted)) if index not in found]
         if asked:
             requests = [_with_etag(wanted[index].get, kept[index]) for index in asked]
-            for index, answer in zip(asked, self.ask(requests, what), strict=True):
+
+            def take(place: int, answer: Answer) -> None:
+                index = asked[place]
                 found[index] = self._taken(wanted[index], kept[index], answer, check)
+
+            self.ask(requests, what, take)
         return tuple(found[index] for index in range(len(wanted)))
 
     def keep(self, name: str, data: bytes, etag: str | None = None) -> None:
@@ -89,13 +93,13 @@ class Fetcher:
                 return entry
         return None
 
-    def ask(self, requests: Sequence[Get], what: str) -> tuple[Answer, ...]:
-        """Answers that are not kept."""
+    def ask(self, requests: Sequence[Get], what: str, each: Each | None = None) -> tuple[Answer, ...]:
+        """Answers, as the transport's `get_all` gives them: by themselves they are not kept."""
         if self.offline:
             raise NetworkError(f"{what}: not in the cache, and offline nothing is asked of a server", hint=_OFFLINE)
         if self._transport is None:
             self._transport = self._connect()
-        return self._transport.get_all(requests, what)
+        return self._transport.get_all(requests, what, each)
 
     def _taken(self, one: Wanted, entry: Entry | None, answer: Answer, check: Callable[[Answer, Get], None]) -> Found:
         if answer.status == 304 and entry is not None:

@@ -31,8 +31,7 @@ class Span(NamedTuple):
     length: int
 
 
-@frozen
-class StoredTensor:
+class StoredTensor(NamedTuple):
     """A tensor as a weight file declares it. `dtype` is the file's own name (`BF16`, `F8_E4M3`, `U8`; GGUF: `Q4_K`)."""
 
     name: str

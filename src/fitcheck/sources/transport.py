@@ -22,7 +22,7 @@ import httpx
 from fitcheck.errors import NetworkError
 from fitcheck.sources.exchange import exchange, new_client
 from fitcheck.sources.failures import too_slow
-from fitcheck.sources.wire import Answer, Get, Patience, allowed_s
+from fitcheck.sources.wire import Answer, Each, Get, Patience, allowed_s
 
 MOST_AT_ONCE = 32
 Progress = Callable[[int, int | None, str], None]
@@ -35,7 +35,8 @@ _GRACE_S = 1.0
 class _Task:
     """A request on its way: what came of it is read once `finished` says so."""
 
-    def __init__(self, get: Get, finished: SimpleQueue[_Task]) -> None:
+    def __init__(self, place: int, get: Get, finished: SimpleQueue[_Task]) -> None:
+        self.place = place
         self.get = get
         self.finished = finished
         self.started_s: float | None = None
@@ -84,24 +85,25 @@ class Transport:
         """The answer to one request. Raises `NetworkError` where none comes."""
         return self.get_all((wanted,), wanted.what)[0]
 
-    def get_all(self, wanted: Sequence[Get], what: str) -> tuple[Answer, ...]:
+    def get_all(self, wanted: Sequence[Get], what: str, each: Each | None = None) -> tuple[Answer, ...]:
         """The answers to requests made at once, in their order. `what` names them all for the progress.
 
-        Raises the `NetworkError` of the first request that fails; the others are then given up.
+        `each` is called with a request's place and its answer as they come, so that what is made of one does not wait for the rest. Raises
+        the `NetworkError` of the first request that fails, and what `each` raises; the others are then given up.
         """
         finished: SimpleQueue[_Task] = SimpleQueue()
-        tasks = [_Task(get, finished) for get in wanted]
+        tasks = [_Task(place, get, finished) for place, get in enumerate(wanted)]
         self._start(len(tasks))
         for task in tasks:
             self._waiting.put(task)
         try:
-            self._wait(tasks, finished, what)
+            self._wait(tasks, finished, what, each)
         finally:
             for task in tasks:
                 task.cancelled = True
         return tuple(task.answer for task in tasks if task.answer is not None)
 
-    def _wait(self, tasks: list[_Task], finished: SimpleQueue[_Task], what: str) -> None:
+    def _wait(self, tasks: list[_Task], finished: SimpleQueue[_Task], what: str, each: Each | None) -> None:
         left = len(tasks)
         shown_s = 0.0
         total = sum(task.get.part.length for task in tasks if task.get.part is not None) or None
@@ -114,6 +116,8 @@ class Transport:
                 left -= 1
                 if task.error is not None:
                     raise task.error
+                if each is not None and task.answer is not None:
+                    each(task.place, task.answer)
             if self.progress is not None and (not left or time.monotonic() - shown_s >= _TICK_S):
                 shown_s = time.monotonic()
                 self.progress(sum(task.received_bytes for task in tasks), total, what)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -53,6 +54,10 @@ class Answer(NamedTuple):
     url: str
     headers: dict[str, str]
     body: Body
+
+
+Each = Callable[[int, Answer], None]
+"""Told of an answer and of the place of its request among those made at once, as answers come."""
 
 
 def allowed_s(get: Get, patience: Patience) -> float:

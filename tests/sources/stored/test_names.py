@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from fitcheck.sources.stored.names import draft_layers, part_of
+from fitcheck.sources.stored.names import draft_layers, part_of, parts_of
 from fitcheck.sources.tensors.record import Part
 from fitcheck.sources.weights import derive_tensors
 from tests.golden import rows
@@ -54,9 +54,20 @@ def test_layers_that_only_draft_layers_are_made_as():
 
 
 def test_names_made_to_be_slow_are_soon_given_up():
-    known = {}
+    names = [f"ln_{'a' * 150}{'b' * (number % 7)}{chr(0x4E00 + number % 20_000)}!" for number in range(100_000)]
     began = time.perf_counter()
-    for number in range(100_000):
-        part_of(f"ln_{'a' * 170}{number:07d}!", known=known)
+    parts_of(names)
     assert time.perf_counter() - began < 20
-    assert len(known) == 10_000
+
+
+def test_names_past_any_number_of_patterns_are_of_no_part():
+    names = [f"lm_head.{chr(0x4E00 + number)}.weight" for number in range(10_001)]
+    assert parts_of(names) == [Part.HEAD] * 10_000 + [None]
+
+
+def test_names_that_differ_in_digits_only_are_told_apart_by_their_layer():
+    names = ["model.layers.9.mlp.up_proj.weight", "model.layers.61.mlp.up_proj.weight", "layers.100.mlp.up_proj.weight"]
+    assert parts_of(names, 61) == [Part.FFN, Part.DRAFTER, Part.DRAFTER]
+    assert parts_of(names, None, frozenset([61])) == [Part.FFN, Part.DRAFTER, Part.FFN]
+    assert parts_of(["visual.layers.61.mlp.up_proj.weight"], 61) == [Part.VISION]
+    assert parts_of(["model.layers.\u0661.mlp.up_proj.weight", "\ud800.mlp.x"], 1) == [Part.FFN, Part.FFN]

@@ -10,12 +10,14 @@ from fitcheck.catalogue.models import ComponentKind
 from fitcheck.catalogue.provenance import Grade
 from fitcheck.frozen import frozen
 from fitcheck.sources.store import StoredTensor
-from fitcheck.sources.stored.names import Pattern, draft_layers, part_of
-from fitcheck.sources.stored.packed import SCALES, Hints, stored_as
+from fitcheck.sources.stored.names import draft_layers, parts_of
+from fitcheck.sources.stored.packed import PLAIN, SCALES, Hints, stored_as
 from fitcheck.sources.tensors.record import Part
 
 OTHER = "other"
 """The part of tensors whose names say nothing; they count as weights."""
+
+_VALUES = {part: part.value for part in Part}
 
 
 @frozen
@@ -69,9 +71,8 @@ class Naming:
         if self.whole is not None:
             return [self.whole.value] * len(found)
         drafts = draft_layers(tensor.name for tensor in found) if self.layers is None else frozenset[int]()
-        known: dict[str, Pattern] = {}
-        parts = (part_of(tensor.name, self.layers, drafts, self.architecture, known) for tensor in found)
-        return [OTHER if part is None else part.value for part in parts]
+        parts = parts_of((tensor.name for tensor in found), self.layers, drafts, self.architecture)
+        return [OTHER if part is None else _VALUES[part] for part in parts]
 
 
 def tally(
@@ -88,17 +89,27 @@ def tally(
     listed = list(single.values())
     parts = naming.parts(listed)
     sizes, counts, kinds, unknown = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    plain: dict[tuple[str, str], int] = {}
     for tensor, part in zip(listed, parts, strict=True):
+        name, dtype, shape, size, _ = tensor
         if gguf:
-            kind, parameters = tensor.dtype, prod(tensor.shape)
+            kind, parameters = dtype, prod(shape)
+        elif dtype in PLAIN and name.endswith(".weight"):  # most are, and half a million are many
+            plain[part, dtype] = plain.get((part, dtype), 0) + size
+            continue
         else:
             kind, found = stored_as(tensor, single, hints or Hints())
             if found is None:
                 unknown[kind] += 1
             parameters = found or 0
-        sizes[part] += tensor.bytes
+        sizes[part] += size
         counts[part] += parameters
-        kinds[kind] += tensor.bytes
+        kinds[kind] += size
+    for (part, dtype), size in plain.items():
+        kind, width = PLAIN[dtype]
+        sizes[part] += size
+        counts[part] += size // width
+        kinds[kind] += size
     if naming.layers is None and naming.whole is None and not gguf:
         notes.append("the number of layers is not known: a draft layer that is named as any other counts as weights")
     if sizes[OTHER]:

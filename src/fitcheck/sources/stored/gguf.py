@@ -14,7 +14,6 @@ from fitcheck.frozen import frozen
 from fitcheck.sources.store import ReadAt, Span, Store, StoredTensor
 from fitcheck.sources.stored.ggml_types import TYPES
 from fitcheck.sources.stored.gguf_values import ArrayLength, Buffer, Keeper, Short, refuse
-from fitcheck.sources.stored.tensor import stored_tensor
 from fitcheck.sources.stored.text import named
 
 FIRST_WINDOW_BYTES = 128 * 1024
@@ -195,7 +194,7 @@ class GgufReading:
             end = offset + size
         if self.file_bytes is not None and self.infos and data_start + end > self.file_bytes:
             refuse(self.file, f"has {self.file_bytes:,} bytes, and its tensors end at {data_start + end:,}: it is cut short")
-        tensors = tuple(stored_tensor(name, TYPES[kind].name, dims[::-1], size, self.file) for _, size, name, kind, dims in sized)
+        tensors = tuple(StoredTensor(name, TYPES[kind].name, dims[::-1], size, self.file) for _, size, name, kind, dims in sized)
         return GgufHeader(self.file, self.version, self.metadata, self.keeper.lengths, tensors, header_bytes, data_start)
 
     def _size(self, name: str, kind: int, dimensions: tuple[int, ...]) -> int:

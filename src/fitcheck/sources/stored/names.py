@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from fitcheck.sources.tensors.record import Part
 
@@ -38,7 +39,7 @@ TABLE: tuple[tuple[str, Part], ...] = (
     (r"shared_experts?\.|shared_mlp\.|shared_moe|_shexp\.|shared_head_mlp", Part.FFN),
     (r"(?:^|\.)experts(?:\.|$)|\.switch_mlp\.|block_sparse_moe\.(?:input|output)_linear|_ch?exps\.|_exps\.", Part.EXPERTS),
     (r"\.ffn_(?:gate|up|down)\.\d+\.", Part.EXPERTS),
-    (r"(?:^|\.)(?:[a-z_]*norm[a-z_0-9]*|ln_\w+|ln\d?|norm\d*)(?:\.(?:weight|bias|scale|0|1))*$", Part.NORM),
+    (r"(?:^|\.)(?:[a-z_]*norm[a-z_0-9]*|ln_\w+|ln\d?|norm\d*)(?:\.(?:weight|bias|scale|0+))*$", Part.NORM),
     (r"norm\.weight$|_norm\.|res_score|layer_output_scale", Part.NORM),
     (r"embed_tokens|(?:^|\.)(?:wte|wpe|tok_embeddings|word_embeddings|embed|embeddings?|embed_in|embed_positions)(?:\.|$)", Part.EMBEDDING),
     (r"^(?:token_embd|position_embd|token_types|per_layer_(?:token_embd|model_proj))\.|per_layer_model_projection", Part.EMBEDDING),
@@ -50,7 +51,7 @@ TABLE: tuple[tuple[str, Part], ...] = (
     (r"mlp|ffn|feed_forward|block_sparse_moe|(?:^|\.)moe|residual_mlp|\.(?:gate|up|down)_proj\.|altup|laurel|per_layer|hc_|\.w\d\.|"
      r"inp_gate|\.proj\.|channel_mix|layer_scalar|engram|ple", Part.FFN),
 )  # fmt: skip
-"""Expression, and the part of the tensors it matches. Names are matched with 0 for every word that is a number."""
+"""Expression, and the part of the tensors it matches. Names are matched with every digit as 0."""
 
 _COMPILED = tuple((re.compile(expression), part) for expression, part in TABLE)
 _BEFORE_LAYERS = 5
@@ -65,49 +66,57 @@ def draft_layers(names: Iterable[str]) -> frozenset[int]:
     return frozenset(int(found[1]) for name in names if (found := _DRAFT_MARK.search(name)))
 
 
-Pattern = tuple[Part | None, Part | None, int]
-"""What a name with 0 for every number matches, in the table's first entries and in the others, and which word is the layer's number."""
+class _Pattern(NamedTuple):
+    """The part of names that differ in digits only, and which word is the layer's number where that decides too, else 0."""
+
+    part: Part | None
+    place: int
 
 
-def part_of(
-    name: str,
-    layers: int | None = None,
-    drafts: frozenset[int] = frozenset(),
-    architecture: str = "",
-    known: dict[str, Pattern] | None = None,
-) -> Part | None:
-    """The part that a tensor is of, or None where its name says nothing.
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+_LAYERS = re.compile(r"(?:^|\.)(?:layers|h|blk)\.0+(?=\.|$)")
+_MOST_PATTERNS = 10_000
+
+
+def parts_of(
+    names: Iterable[str], layers: int | None = None, drafts: frozenset[int] = frozenset(), architecture: str = ""
+) -> list[Part | None]:
+    """The part that each tensor is of, or None where its name says nothing.
 
     `layers` is how many the decoder has: layers from that number on are draft layers, as are `drafts`. `architecture` is GGUF's, for the
-    one name that two of them share. `known` keeps the patterns of a model's names, of which there are some hundred.
+    one name that two of them share. Of a model's names, up to half a million, some hundred differ in more than digits, and only these are
+    matched; past any number of them that a model has, all else is of no part.
     """
-    if len(name) > _MOST_NAME:
-        return None
-    if name.startswith("per_layer_token_embd.") and architecture.startswith("qwen"):
-        return Part.NGRAM
-    words = name.split(".")
-    early, late, place = _pattern(".".join(["0" if word.isdigit() else word for word in words]), {} if known is None else known)
-    if early is not None:
-        return early
-    if place and (layers is not None or drafts) and words[place].isascii():
-        number = int(words[place])
-        if number in drafts or (layers is not None and number >= layers):
-            return Part.DRAFTER
-    return late
+    known: dict[bytes, _Pattern] = {}
+    numbered = layers is not None or bool(drafts)
+    found: list[Part | None] = []
+    for name in names:
+        plain = name.encode("utf-8", "surrogatepass").translate(_ZEROS)
+        pattern = known.get(plain)
+        if pattern is None:
+            if len(known) >= _MOST_PATTERNS or len(name) > _MOST_NAME:
+                found.append(None)
+                continue
+            known[plain] = pattern = _pattern(plain.decode("utf-8", "surrogatepass"), architecture)
+        part, place = pattern
+        if place and numbered:
+            number = int(name.split(".", place + 1)[place])
+            part = Part.DRAFTER if number in drafts or (layers is not None and number >= layers) else part
+        found.append(part)
+    return found
 
 
-def _pattern(plain: str, known: dict[str, Pattern]) -> Pattern:
-    """The pattern of a name; past any number of them that a model has, all else is of no part."""
-    if plain in known:
-        return known[plain]
-    if len(known) >= _MOST_PATTERNS:
-        return None, None, 0
+def part_of(name: str, layers: int | None = None, drafts: frozenset[int] = frozenset(), architecture: str = "") -> Part | None:
+    """The part of one tensor, as `parts_of` has it."""
+    return parts_of([name], layers, drafts, architecture)[0]
+
+
+def _pattern(plain: str, architecture: str) -> _Pattern:
+    if plain.startswith("per_layer_token_embd.") and architecture.startswith("qwen"):
+        return _Pattern(Part.NGRAM, 0)
     early = next((part for expression, part in _COMPILED[:_BEFORE_LAYERS] if expression.search(plain)), None)
+    if early is not None:
+        return _Pattern(early, 0)
     late = next((part for expression, part in _COMPILED[_BEFORE_LAYERS:] if expression.search(plain)), None)
-    words = plain.split(".")
-    place = next((at for at in range(1, len(words)) if words[at] == "0" and words[at - 1] in ("layers", "h", "blk")), 0)
-    known[plain] = (early, late, place)
-    return known[plain]
-
-
-_MOST_PATTERNS = 10_000
+    layer = _LAYERS.search(plain)
+    return _Pattern(late, plain.count(".", 0, layer.end()) if layer else 0)

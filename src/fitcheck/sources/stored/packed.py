@@ -39,21 +39,31 @@ _AUXILIARY = frozenset(
 )  # fmt: skip
 """Last words of names that are never parameters."""
 _AUXILIARY_ENDINGS = ("_scale_inv", "_weight_scale", "_weight_scale_2", "_input_scale")
-_PLAIN = {"F64": "f64", "F32": "f32", "F16": "f16", "BF16": "bf16"}
+PLAIN = {"F64": ("f64", 8), "F32": ("f32", 4), "F16": ("f16", 2), "BF16": ("bf16", 2)}
+"""Kind and bytes of an element of the dtypes that are never packed."""
 _FP8 = ("F8_E4M3", "F8_E5M2", "F8_E4M3FNUZ", "F8_E5M2FNUZ")
 SCALES = "scales"
+_SCALES = Stored(SCALES, 0)
 
 
 def stored_as(tensor: StoredTensor, beside: dict[str, StoredTensor], hints: Hints) -> Stored:
     """What a tensor of a safetensors checkpoint holds, given all tensors beside it by name."""
     name, dtype = tensor.name, tensor.dtype
     stem, _, last = name.rpartition(".")
-    if last in _AUXILIARY or name.endswith(_AUXILIARY_ENDINGS) or ".quant_state." in name or _belongs(name, dtype, beside):
-        return Stored(SCALES, 0)
-    rule = _RULES.get(last) or next((found for ending, found in _ENDINGS if name.endswith(ending)), None)
-    if rule is not None:
-        return rule(tensor, stem, beside, hints)
-    elements = prod(tensor.shape)
+    if last in _AUXILIARY:
+        return _SCALES
+    if last != "weight":  # that word says nothing, and most have it
+        if name.endswith(_AUXILIARY_ENDINGS) or ".quant_state." in name or _belongs(name, dtype, beside):
+            return _SCALES
+        rule = _RULES.get(last) or next((found for ending, found in _ENDINGS if name.endswith(ending)), None)
+        if rule is not None:
+            return rule(tensor, stem, beside, hints)
+    return _by_dtype(tensor, stem, beside, hints)
+
+
+def _by_dtype(tensor: StoredTensor, stem: str, beside: dict[str, StoredTensor], hints: Hints) -> Stored:
+    """What a tensor holds that is not packed by its name: plain values, FP8 with its scales, or whole numbers."""
+    name, dtype, elements = tensor.name, tensor.dtype, prod(tensor.shape)
     if dtype in _FP8:
         scale = _first(beside, name, stem, "weight_scale", "weight_scale_inv", "scale")
         shared = scale is not None and scale.dtype in ("U8", "F8_E8M0") and _group(tensor, scale) == 32
@@ -62,7 +72,7 @@ def stored_as(tensor: StoredTensor, beside: dict[str, StoredTensor], hints: Hint
         return _integers(tensor, stem, beside, hints)
     if dtype == "F4":
         return Stored("nvfp4" if f"{stem}.weight_scale_2" in beside else "mxfp4", elements)
-    return Stored(_PLAIN.get(dtype, dtype.lower()), elements)
+    return Stored(PLAIN[dtype][0] if dtype in PLAIN else dtype.lower(), elements)
 
 
 def _belongs(name: str, dtype: str, beside: dict[str, StoredTensor]) -> bool:
@@ -79,8 +89,11 @@ def _belongs(name: str, dtype: str, beside: dict[str, StoredTensor]) -> bool:
 
 
 def _first(beside: dict[str, StoredTensor], name: str, stem: str, *endings: str) -> StoredTensor | None:
-    found = (beside.get(f"{stem}.{ending}") for ending in endings)
-    return next((tensor for tensor in found if tensor is not None), beside.get(f"{name}_scale_inv") or beside.get(f"{name}_scale"))
+    for ending in endings:
+        found = beside.get(f"{stem}.{ending}")
+        if found is not None:
+            return found
+    return beside.get(f"{name}_scale_inv") or beside.get(f"{name}_scale")
 
 
 def _group(tensor: StoredTensor, scale: StoredTensor | None) -> int | None:

@@ -21,7 +21,7 @@ from fitcheck.sources.stored.contents import Contents, Naming, StoredComponent, 
 from fitcheck.sources.stored.formats import BuildFormat, gguf_format, hints_of, stored_format
 from fitcheck.sources.stored.gguf import GgufHeader, read_ggufs
 from fitcheck.sources.stored.index import read_index
-from fitcheck.sources.stored.names import Pattern, part_of
+from fitcheck.sources.stored.names import parts_of
 from fitcheck.sources.stored.safetensors import LENGTH_BYTES, SafetensorsHeader, header_length, parse_header
 from fitcheck.sources.stored.text import named
 from fitcheck.sources.tensors.record import Part
@@ -106,8 +106,7 @@ def settled_by_config(store: Store, build: Build, config: dict[str, Any]) -> Con
     except FitcheckError:
         return None
     index = read_index(store, build.index)
-    layers, known = _layers(config), dict[str, Pattern]()
-    parts = {part_of(name, layers, known=known) for name in index.names}
+    parts = set(parts_of(index.names, _layers(config)))
     named_parts = {part.component if part else ComponentKind.WEIGHTS for part in parts}
     if (
         index.total_bytes != total

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from fitcheck.errors import DataError
 from fitcheck.frozen import frozen
 from fitcheck.sources.store import StoredTensor
-from fitcheck.sources.stored.tensor import stored_tensor
+from fitcheck.sources.stored.compact import MOST_DIMENSIONS, MOST_NAME, compact
 from fitcheck.sources.stored.text import MOST_COUNT, named, strict_json
 
 LENGTH_BYTES = 8
@@ -20,8 +20,6 @@ MOST_HEADER_BYTES = 100_000_000
 """`MAX_HEADER_SIZE` of the library."""
 MOST_TENSORS = 1 << 19
 """In one file. All 96 shards of Kimi K3 hold 497,220."""
-MOST_NAME_BYTES = 4096
-MOST_DIMENSIONS = 64
 _MOST_COMMAS = 16 * MOST_TENSORS
 
 DTYPE_BITS: dict[str, int] = {
@@ -66,7 +64,21 @@ def parse_header(raw: bytes, file: str, length: int, file_bytes: int | None) -> 
     """
     if len(raw) < length:
         _refuse(file, f"ends within its header: {len(raw):,} of {length:,} bytes")
-    found = strict_json(raw[:length], file, _MOST_COMMAS)
+    raw = raw[:length]
+    found = compact(raw, file, DTYPE_BITS, MOST_TENSORS)
+    if found is not None:
+        tensors, end, metadata = found.tensors, found.end, _metadata(strict_json(found.metadata, file, _MOST_COMMAS), file)
+    else:
+        tensors, end, metadata = _any_form(raw, file)
+    size = LENGTH_BYTES + length + end
+    if file_bytes is not None and size != file_bytes:
+        _refuse(file, f"has {file_bytes:,} bytes, and its header accounts for {size:,}")
+    return SafetensorsHeader(tensors, metadata, LENGTH_BYTES + length)
+
+
+def _any_form(raw: bytes, file: str) -> tuple[tuple[StoredTensor, ...], int, dict[str, str]]:
+    """The tensors, where they end, and the metadata of a header in any form that JSON allows. Raises `DataError`."""
+    found = strict_json(raw, file, _MOST_COMMAS)
     if not isinstance(found, dict):
         _refuse(file, "has a header that is not a JSON object")
     metadata = _metadata(found.pop("__metadata__", None), file)
@@ -80,11 +92,8 @@ def parse_header(raw: bytes, file: str, length: int, file_bytes: int | None) -> 
         if start != end:
             _refuse(file, f"has a {'gap' if start > end else 'place that two tensors claim'} before the tensor {named(name)}")
         end = stop
-        tensors.append(stored_tensor(name, dtype, shape, stop - start, file))
-    size = LENGTH_BYTES + length + end
-    if file_bytes is not None and size != file_bytes:
-        _refuse(file, f"has {file_bytes:,} bytes, and its header accounts for {size:,}")
-    return SafetensorsHeader(tuple(tensors), metadata, LENGTH_BYTES + length)
+        tensors.append(StoredTensor(name, dtype, shape, stop - start, file))
+    return tuple(tensors), end, metadata
 
 
 def _metadata(value: Any, file: str) -> dict[str, str]:
@@ -99,8 +108,8 @@ _KEYS = {"dtype", "shape", "data_offsets"}
 
 
 def _placed(name: str, entry: Any, file: str) -> tuple[int, int, str, str, tuple[int, ...]]:
-    """Where a tensor begins and ends, and what it is: checked by itself. Written for speed: some repositories have half a million."""
-    if len(name) > MOST_NAME_BYTES:
+    """Where a tensor begins and ends, and what it is: checked by itself."""
+    if len(name) > MOST_NAME:
         _refuse(file, f"has a tensor with a name of {len(name):,} characters")
     if type(entry) is not dict or entry.keys() != _KEYS:
         _refuse(file, f"has an entry {named(name)} that is not a dtype, a shape and data_offsets")
