@@ -27,6 +27,14 @@ MODELS = {
     if "groups" in row
 }
 LOGS = [row for row in TABLE if "groups" not in row]
+PACKED = {
+    "0.22": 31 * (37440 + 8640 + 1728),
+    "0.23": 31 * (37440 + 1728) + 30 * 8640,
+    "0.26": 31 * (37440 + 1728) + 30 * 8640,
+    "0.28": 30 * (37440 + 8640) + 31 * 1728,
+    "0.33": 30 * (37440 + 8640) + 31 * 1728,
+}
+"""Bytes of a block of DeepSeek V4 Pro: 30 layers of 1:4 with an index key each, 31 of 1:128, pages rounded up to 576 B."""
 
 
 def settings(context=32768, users=1, dtype="auto", tp=1, pp=1, dcp=1, **named):
@@ -155,10 +163,27 @@ def test_versions_differ_in_what_prefix_caching_costs_a_state():
     blocks = {version: ledger(nemotron, vllm_version=version).state_bytes // off[nemotron] for version in ("0.25", "0.28", "0.33")}
     assert blocks == {"0.25": 1, "0.28": 2, "0.33": 3}
     assert ledger(nemotron, vllm_version="0.25", enable_prefix_caching=True).state_bytes == off[nemotron] * 16
+    assert ledger(nemotron, vllm_version="0.27").state_bytes == off[nemotron] * 16
+    assert ledger(qwen, vllm_version="0.27").state_bytes == 2 * off[qwen]
     assert ledger(nemotron).state_bytes == off[nemotron]
     assert ledger(qwen).state_bytes == ledger(qwen, mamba_cache_mode="align").state_bytes == 2 * off[qwen]
     assert ledger(qwen, vllm_version="0.32").state_bytes == 2 * off[qwen]
     assert ledger(qwen, vllm_version="0.33").state_bytes > 3 * off[qwen]
+
+
+def test_versions_differ_in_what_a_block_of_unlike_pages_reserves():
+    blocks = {
+        version: ledger("deepseek-v4-pro", dtype="fp8", vllm_version=version, max_num_batched_tokens=8192).bytes for version in PACKED
+    }
+    pages = {version: size // PACKED[version] for version, size in blocks.items()}
+    assert {version: size % PACKED[version] for version, size in blocks.items()} == dict.fromkeys(PACKED, 0)
+    assert pages["0.22"] == pages["0.23"] < pages["0.26"] == pages["0.28"] == pages["0.33"]
+
+
+def test_old_versions_have_no_slot_for_windows_larger_than_the_pages():
+    with pytest.raises(UnknownFact, match="no slot"):
+        ledger("deepseek-v4-pro", dtype="fp8", vllm_version="0.22", block_size=128)
+    assert ledger("deepseek-v4-pro", dtype="fp8", vllm_version="0.28", block_size=128).bytes
 
 
 def test_state_is_fp32_where_the_family_or_the_config_says_so():

@@ -2,8 +2,9 @@
 
 All caches draw blocks of one size from one pool. A request of the longest length takes some blocks in each group of layers
 (`get_max_concurrency_for_kv_cache_config`: the pool's blocks over that number is the printed "Maximum concurrency", and from about 0.21
-on the printed "GPU KV cache size" is that times `max_model_len`). The bytes here are those blocks for `users` requests; the pool's one
-null block is not in them. A pipeline stage has its part of each group's layers, rounded up; versions before projection
+on the printed "GPU KV cache size" is that times `max_model_len`; up to 0.26 it weighed a group's blocks by the group's own bytes, which
+for DeepSeek V4 prints more requests than the pool holds). The bytes here are those blocks for `users` requests; the pool's one null
+block is not in them. A pipeline stage has its part of each group's layers, rounded up; versions before projection
 (`_project_kv_cache_groups_to_worker`) charged every stage with all layers in their start-up check (vllm issue 34076).
 
 Sources: vLLM 0.33.0 and older sdists (`vllm_settings`); each module names those of its rules.
@@ -94,7 +95,7 @@ def _terms(groups: tuple[Group, ...], asked: Asked) -> tuple[StateTerm, ...]:
     parts: dict[str, Counter[str]] = {}
     for group in groups:
         blocks = group.blocks(asked) * asked.users
-        unused = block_bytes - group.bytes(asked.pp)
+        unused = block_bytes - group.filled_bytes(asked.pp)
         for index, member in enumerate(group.members):
             layers = ceil(member.layers / asked.pp)
             sizes[member.name] += blocks * (layers * member.page_bytes + (unused if index == 0 else 0))

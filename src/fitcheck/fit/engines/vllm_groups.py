@@ -1,8 +1,9 @@
 """How vLLM shares one pool of blocks among unlike layers: groups of layers that take blocks together.
 
-Every block has the bytes of the largest group, so a smaller group leaves the rest of its blocks unused.
+Every block has the bytes of the largest group, so a smaller group leaves the rest of its blocks unused. Before 0.27 a block of unlike
+pages (DeepSeek V4) had slots for each size of page, and reserved them whether or not a group filled them.
 
-Sources: vLLM 0.33.0, vllm/v1/core/kv_cache_planning.py.
+Sources: vLLM 0.33.0, vllm/v1/core/kv_cache_planning.py; 0.20.2 to 0.28.0, vllm/v1/core/kv_cache_utils.py.
 """
 
 from __future__ import annotations
@@ -13,17 +14,25 @@ from typing import NamedTuple
 
 from fitcheck.errors import UnknownFact
 from fitcheck.fit.engines.vllm_caches import Cache, blocks_per_request
-from fitcheck.fit.engines.vllm_settings import Asked
+from fitcheck.fit.engines.vllm_settings import Asked, Packing
 
 
 class Group(NamedTuple):
-    """Layers with one block table; `members` count the layers of this group alone."""
+    """Layers with one block table; `members` count the layers of this group alone.
+
+    `slots` are the sizes of page that a block reserves and how many of each, where it reserves more than the group fills.
+    """
 
     members: tuple[Cache, ...]
+    slots: tuple[tuple[int, int], ...] = ()
 
-    def bytes(self, pp: int) -> int:
+    def filled_bytes(self, pp: int) -> int:
         """What the group puts in a block on the fullest pipeline stage."""
         return sum(ceil(member.layers / pp) * member.page_bytes for member in self.members)
+
+    def bytes(self, pp: int) -> int:
+        """What a block must have for the group on the fullest pipeline stage."""
+        return sum(ceil(count / pp) * page for page, count in self.slots) or self.filled_bytes(pp)
 
     def blocks(self, asked: Asked) -> int:
         """Blocks of one request."""
@@ -153,7 +162,28 @@ def _packed(caches: tuple[Cache, ...], asked: Asked) -> tuple[Group, ...]:
             number = max(number, ceil(bucket.repeats / max(anchor // bucket.members[0].page_bytes, 1)))
         parts = [_parts(member, number) for member in bucket.members]
         groups += [Group(tuple(part[index] for part in parts if part[index].layers)) for index in range(number)]
-    return tuple(groups)
+    return tuple(groups) if asked.rules.packing == "dense" else _slotted(groups, asked.rules.packing)
+
+
+def _slotted(groups: list[Group], packing: Packing) -> tuple[Group, ...]:
+    """Blocks with a slot for each page of the full caches, into which the smaller pages of windows are padded.
+
+    `slots` (0.23 to 0.26: `_bucket_layers_by_page_size`): of each size as many as the group with most of it has; `tuples` (up to 0.22:
+    `_get_kv_cache_config_deepseek_v4`): of every size as many as of the commonest. The start-up check counted tuples up to 0.28.
+    """
+    sizes = sorted({member.page_bytes for group in groups for member in group.members if member.kind == "full"})
+    padded = [tuple(member._replace(page_bytes=_slot(member, sizes)) for member in group.members) for group in groups]
+    most = {size: max(sum(member.layers for member in members if member.page_bytes == size) for members in padded) for size in sizes}
+    if packing == "tuples":
+        most = dict.fromkeys(sizes, max(most.values()))
+    return tuple(Group(members, tuple(most.items())) for members in padded)
+
+
+def _slot(member: Cache, sizes: list[int]) -> int:
+    fits = next((size for size in sizes if size >= member.page_bytes), None)
+    if fits is None:
+        raise UnknownFact(f"vLLM before 0.27 has no slot for pages of {member.page_bytes:,} B beside blocks of this size")
+    return fits
 
 
 def _repeats(buckets: list[_Bucket], balanced: bool) -> int | None:

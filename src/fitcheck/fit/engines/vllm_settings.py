@@ -1,6 +1,6 @@
 """vLLM's settings with its defaults filled in, and the rules that changed from version to version.
 
-Sources (sdists from PyPI): vLLM 0.20.2, 0.23.0, 0.25.1, 0.28.0, 0.31.0, 0.32.0 and 0.33.0.
+Sources (sdists from PyPI): vLLM 0.20.2 and 0.21.0 to 0.33.0.
 """
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ from fitcheck.fit.engines.base import Settings, reject_unknown
 from fitcheck.fit.engines.vllm_profile import Batch, sorts_vocabulary
 
 MambaMode = Literal["none", "align", "all"]
+Packing = Literal["tuples", "slots", "dense"]
 
 
 class Rules(NamedTuple):
     """What a version of vLLM does where versions differ.
 
-    `batches` are the batches in flight that a window must outlive (`VllmConfig.max_concurrent_batches`, from 0.28 on: two with
+    `batches` are the batches in flight that a window must outlive (`VllmConfig.max_in_flight_tokens`, from 0.26 on: two with
     asynchronous scheduling, which is the default). `cached`: flavours of recurrent state that take part in prefix caching unless told
-    otherwise (`ModelConfig.is_prefix_caching_supported`: none in 0.25.1, all in 0.28.0). `cached_whole`: those that then keep a state
-    for every block, not two (`MambaModelConfig.verify_and_update_config` up to 0.25.1: "all if supports_mamba_prefix_caching else
-    align"). `checkpoints`: those with one block more for a checkpoint inside a prefill (`MambaSpec.num_prefill_checkpoint_blocks`).
-    `balanced`: whether only layers with as many pages of each size fix a group's number of layers (`_get_packed_kv_cache_groups`
-    since 0.31, `_get_kv_cache_groups_uniform_groups` before).
+    otherwise (`ModelConfig.is_prefix_caching_supported`: no hybrid up to 0.25, all from 0.26 on). `cached_whole`: those that then keep
+    a state for every block, not two (`MambaModelConfig.verify_and_update_config` up to 0.27: "all if supports_mamba_prefix_caching
+    else align"). `checkpoints`: those with one block more for a checkpoint inside a prefill
+    (`MambaSpec.num_prefill_checkpoint_blocks`). `balanced`: whether only layers with as many pages of each size fix a group's number
+    of layers (`_get_packed_kv_cache_groups`, `_get_kv_cache_groups_uniform_groups` before; 0.29 and 0.30 have the first too, which
+    makes the same groups of V4, while V4.1's forks named so have the older ones). `packing`: how V4's unlike pages share a block
+    (`vllm_groups`).
     """
 
     batches: int
@@ -31,6 +34,7 @@ class Rules(NamedTuple):
     cached_whole: tuple[str, ...]
     checkpoints: tuple[str, ...]
     balanced: bool
+    packing: Packing
 
 
 _MAMBA = ("mamba1", "mamba2")
@@ -38,15 +42,18 @@ _DELTA = ("gdn", "kda", "lightning", "shortconv", "")
 _ALL = (*_MAMBA, *_DELTA)
 
 VERSIONS: tuple[tuple[tuple[int, int], Rules], ...] = (
-    ((0, 33), Rules(2, _ALL, (), ("mamba2", "kda", "gdn"), True)),
-    ((0, 32), Rules(2, _ALL, (), ("mamba2", "kda"), True)),
-    ((0, 31), Rules(2, _ALL, (), (), True)),
-    ((0, 26), Rules(2, _ALL, (), (), False)),
-    ((0, 0), Rules(1, (), _MAMBA, (), False)),
+    ((0, 33), Rules(2, _ALL, (), ("mamba2", "kda", "gdn"), True, "dense")),
+    ((0, 32), Rules(2, _ALL, (), ("mamba2", "kda"), True, "dense")),
+    ((0, 31), Rules(2, _ALL, (), (), True, "dense")),
+    ((0, 28), Rules(2, _ALL, (), (), False, "dense")),
+    ((0, 27), Rules(2, _ALL, _MAMBA, (), False, "dense")),
+    ((0, 26), Rules(2, _ALL, _MAMBA, (), False, "slots")),
+    ((0, 23), Rules(1, (), _MAMBA, (), False, "slots")),
+    ((0, 0), Rules(1, (), _MAMBA, (), False, "tuples")),
 )
-"""The rules from a version on (`vllm_version`), newest first. Nothing between 0.25.1 and 0.28.0 was read."""
+"""The rules from a version on (`vllm_version`), newest first."""
 
-UNNAMED = Rules(2, _DELTA, (), (), True)
+UNNAMED = Rules(2, _DELTA, (), (), True, "dense")
 """The rules where no version is named: those of 0.31, the newest whose logs are at hand, but that Mamba-1 and -2 are taken not to cache
 prefixes: no log of theirs does, and versions disagree on what it takes. The other flavours take the same in all, and half of the logs."""
 
