@@ -12,7 +12,7 @@ from fitcheck.errors import UnknownId, UsageError
 from fitcheck.units import GIB
 from tests.cli.run import inside
 
-CHIPS = [None, "nvidia", "amd", "apple", "intel"]
+CHIPS = [None, "nvidia", "amd", "apple", "intel", "cpu"]
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,7 @@ CHIPS = [None, "nvidia", "amd", "apple", "intel"]
         ("96GiB:unified:amd@256GB/s", 1, 103_079_215_104, 256_000_000_000, "amd", True),
         ("96GiB@256GB/s unified amd", 1, 103_079_215_104, 256_000_000_000, "amd", True),
         ("16GiB:intel", 1, 17_179_869_184, None, "intel", False),
+        ("64GiB@80GB/s:cpu", 1, 68_719_476_736, 80_000_000_000, "cpu", True),
     ],
 )
 def test_a_machine_as_it_is_described(catalogue, spec, count, visible, bandwidth, chip, unified):
@@ -78,7 +79,7 @@ def test_what_only_begins_with_a_number_is_an_unknown_device(catalogue, spec):
     unified=st.booleans(),
 )
 def test_what_is_printed_is_read_back_as_it_was(size, rate, chip, unified):
-    machine = Described(size, rate, chip, unified or chip == "apple")
+    machine = Described(size, rate, chip, unified or chip in ("apple", "cpu"))
     assert parse_described(machine.text) == machine
 
 

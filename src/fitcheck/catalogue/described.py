@@ -3,8 +3,9 @@
     [COUNTx]SIZE[@BANDWIDTH][:unified][:CHIP]
 
 SIZE is the memory that software sees on each device, with its unit; BANDWIDTH is that memory's, in bytes a second; CHIP is nvidia (taken
-where none is named), amd, apple or intel. `unified` says that processor and accelerator share the memory, as all of Apple's do. A space
-serves as well as a colon. What is not said is not known: an engine's own defaults stand for its share of memory and its overhead.
+where none is named), amd, apple or intel, or cpu where the processor computes. `unified` says that processor and accelerator share the
+memory, as all of Apple's do. A space serves as well as a colon. What is not said is not known: an engine's own defaults stand for its share
+of memory and its overhead.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 from decimal import Decimal
 from typing import get_args
 
-from fitcheck.catalogue.hardware import Chip, Device, Engine, Memory, UsableShare
+from fitcheck.catalogue.hardware import ONE_MEMORY, Chip, Device, Engine, Memory, UsableShare
 from fitcheck.catalogue.provenance import BytesFigure, Grade, NumberFigure
 from fitcheck.errors import UsageError
 from fitcheck.frozen import frozen
@@ -60,7 +61,7 @@ class Described:
     def text(self) -> str:
         """The description in its shortest form; `parse_described` reads it back as this very record."""
         rate = f"@{short_bandwidth(self.bandwidth_bytes_per_s)}" if self.bandwidth_bytes_per_s is not None else ""
-        shared = ":unified" if self.unified and self.chip != "apple" else ""
+        shared = ":unified" if self.unified and self.chip not in ONE_MEMORY else ""
         return f"{short_size(self.visible_bytes)}{rate}{shared}{f':{self.chip}' if self.chip else ''}"
 
     @property
@@ -121,7 +122,7 @@ def parse_described(text: str) -> Described:
     if len(set(chips)) > 1:
         raise UsageError(f"{text!r} names {len(set(chips))} chips: {', '.join(chips)}", hint="a cluster is of one sort of device")
     chip = next((known for known in _CHIPS if known in chips), None)
-    return Described(size, rate, chip, unified="unified" in words or chip == "apple")
+    return Described(size, rate, chip, unified="unified" in words or chip in ONE_MEMORY)
 
 
 def _within(value: int, most: int, written: str, what: str) -> int:

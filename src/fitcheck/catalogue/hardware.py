@@ -9,8 +9,11 @@ from pydantic import Field
 
 from fitcheck.catalogue.provenance import BytesFigure, Cited, DayOrMonth, NumberFigure, Record, Source
 
-Chip = Literal["nvidia", "amd", "apple", "intel"]
-"""Whose accelerator it is, which decides the engines that run on it."""
+Chip = Literal["nvidia", "amd", "apple", "intel", "cpu"]
+"""Whose accelerator it is, or `cpu` where the processor computes, which decides the engines that run on it."""
+
+ONE_MEMORY: tuple[Chip, ...] = ("apple", "cpu")
+"""Chips that never have a memory of their own beside the system's."""
 
 Fraction = Annotated[Decimal, Field(gt=0, le=1)]
 

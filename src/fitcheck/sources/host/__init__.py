@@ -6,6 +6,8 @@ guessed.
 
 from __future__ import annotations
 
+import re
+
 from fitcheck.sources.host.edge import Machine
 from fitcheck.sources.host.records import Host, Port, Ram
 
@@ -19,8 +21,8 @@ def read_host(machine: Machine) -> Host:
     if machine.system == "macOS":
         from fitcheck.sources.host.apple import read_apple
 
-        found, ram, model = read_apple(machine)
-        return Host(machine.system, model, found, ram, notes=(ram.note,) if ram.note else ())
+        found, ram, model, processor = read_apple(machine)
+        return Host(machine.system, model, found, ram, notes=(ram.note,) if ram.note else (), processor=processor)
     from fitcheck.sources.host.amd import read_amd
     from fitcheck.sources.host.intel import read_intel
     from fitcheck.sources.host.meminfo import read_ram
@@ -38,13 +40,19 @@ def read_host(machine: Machine) -> Host:
             "no accelerator was found that a driver tells of",
             *([] if machine.nvml() or any(INSTALL in one for one in notes) else [INSTALL]),
         ]
-    return Host(machine.system, _model(machine), found, ram, _ports(machine), tuple(notes))
+    return Host(machine.system, _model(machine), found, ram, _ports(machine), tuple(notes), _processor(machine))
 
 
 def _model(machine: Machine) -> str | None:
     """The machine's maker and product as its firmware names them."""
     words = [machine.text(f"sys/class/dmi/id/{name}") for name in ("sys_vendor", "product_name")]
     return " ".join(word for word in words if word) or machine.text("proc/device-tree/model")
+
+
+def _processor(machine: Machine) -> str | None:
+    """The processor as the kernel names it, which on ARM it often does not."""
+    found = re.search(r"^model name\s*:\s*(.+)$", machine.text("proc/cpuinfo") or "", re.MULTILINE)
+    return found[1].strip() if found else None
 
 
 def _ports(machine: Machine) -> tuple[Port, ...]:

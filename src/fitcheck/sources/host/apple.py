@@ -14,15 +14,15 @@ _PAGES = re.compile(r"^Pages ([a-z ]+):\s+(\d{1,15})\.?\s*$", re.MULTILINE)
 _AVAILABLE = ("free", "inactive", "speculative")
 
 
-def read_apple(machine: Machine) -> tuple[tuple[Accelerator, ...], Ram, str | None]:
-    """The GPU of an Apple chip, the system's memory, and the model."""
+def read_apple(machine: Machine) -> tuple[tuple[Accelerator, ...], Ram, str | None, str | None]:
+    """The GPU of an Apple chip, the system's memory, the model, and the processor."""
     # -i leaves out keys that this macOS does not know, where sysctl would fail otherwise
     values = parse_sysctl(machine.run(["sysctl", "-i", *_KEYS]) or "")
     total = _number(values.get("hw.memsize"))
     free = parse_vm_stat(machine.run(["vm_stat"]) or "")
     brand, model = values.get("machdep.cpu.brand_string", ""), values.get("hw.model")
     if not brand.startswith("Apple"):
-        return (), Ram(total, free, note="no Apple chip: nothing here runs models on Intel Macs' graphics"), model
+        return (), Ram(total, free, note="no Apple chip: nothing here runs models on Intel Macs' graphics"), model, brand or None
     limit = (_number(values.get("iogpu.wired_limit_mb")) or 0) * MIB
     note = (
         f"iogpu.wired_limit_mb lets the GPU wire {format_gib(limit)}" if limit else "macOS's own limit of what the GPU may wire is in force"
@@ -30,7 +30,7 @@ def read_apple(machine: Machine) -> tuple[tuple[Accelerator, ...], Ram, str | No
     system = values.get("kern.osproductversion")
     driver = f"macOS {system}" if system else None
     gpu = Accelerator(brand, "apple", "sysctl", total, total, free, unified=True, driver=driver, wired_limit_bytes=limit or None, note=note)
-    return (gpu,), Ram(total, free), model
+    return (gpu,), Ram(total, free), model, brand
 
 
 def parse_sysctl(text: str) -> dict[str, str]:

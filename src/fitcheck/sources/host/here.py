@@ -10,7 +10,7 @@ from typing import Any
 
 from fitcheck.catalogue import variants
 from fitcheck.catalogue.described import Described, Origin, wired_shares
-from fitcheck.catalogue.hardware import Device, Engine, UsableShare
+from fitcheck.catalogue.hardware import ONE_MEMORY, Device, Engine, UsableShare
 from fitcheck.catalogue.load import Catalogue
 from fitcheck.catalogue.lookup import MAX_DEVICES, ClusterSpec, default_cluster
 from fitcheck.catalogue.provenance import BytesFigure, Grade, NumberFigure, Source
@@ -39,7 +39,7 @@ def asks_for_here(spec: str) -> int | None:
 
 
 def cluster_of(catalogue: Catalogue, host: Host, machines: int, day: date) -> ClusterSpec:
-    """That many machines like this one, each with all of its accelerators that programs can use.
+    """That many machines like this one, each with all of its accelerators that programs can use, or its processor where it has none.
 
     Graphics that share the system's memory are left out beside cards of their own. Raises `UsageError` where there is none, where their
     memory is not known, or where they are of more than one sort, each time with what to type instead.
@@ -63,7 +63,7 @@ def cluster_of(catalogue: Catalogue, host: Host, machines: int, day: date) -> Cl
 
 
 def _usable(host: Host) -> tuple[list[Accelerator], list[str]]:
-    """The accelerators that count, and lines on those that do not. Raises `UsageError` where none is left."""
+    """What computes here, and lines on what does not: accelerators, else the processor. Raises `UsageError` where none is left."""
     known = [one for one in host.accelerators if one.visible_bytes and not one.hidden]
     own = [one for one in known if not one.unified]
     left_out = [f"{one.name} is left out: {one.hidden} hides it" for one in host.accelerators if one.hidden]
@@ -72,9 +72,26 @@ def _usable(host: Host) -> tuple[list[Accelerator], list[str]]:
         known = own
     if known:
         return known, left_out
+    processor = _processor(host)
+    if processor is not None:
+        left_out += [f"{one.name} is left out: {one.note}" for one in host.accelerators if not one.hidden]
+        return [processor], left_out
     why = "; ".join([f"{one.name}: {one.note or 'its memory is not known'}" for one in host.accelerators if not one.hidden] or left_out)
     hint = "'fitcheck detect' shows what was found; name a device ('fitcheck hardware' lists them) or describe one: 24GiB@936GB/s"
     raise UsageError(f"--cluster here: no accelerator with known memory was found{f' ({why})' if why else ''}", hint=hint)
+
+
+def _processor(host: Host) -> Accelerator | None:
+    """The processor with the memory that this process may take; None beside an accelerator whose memory nothing tells.
+
+    Graphics of Intel's without memory of their own do not count as one: what they can take of the system's is not told.
+    """
+    others = [one for one in host.accelerators if not one.hidden and not (one.chip == "intel" and one.unified)]
+    sizes = [size for size in (host.ram.total_bytes, host.ram.limit_bytes) if size]
+    if others or not sizes:
+        return None
+    through = "sysctl" if host.system == "macOS" else "meminfo"
+    return Accelerator(host.processor or "processor", "cpu", through, None, min(sizes), host.ram.available_bytes, unified=True)
 
 
 def _sorts(catalogue: Catalogue, host: Host, usable: list[Accelerator]) -> dict[str, tuple[Device | None, list[Accelerator]]]:
@@ -145,9 +162,11 @@ def _said(seen: Device, device: Device | None, group: list[Accelerator], machine
     each = "" if len(group) == 1 else " each"
     now = "" if free is None else f", {format_gib(free)} free now"
     yield f"this machine, through {first.through}: {len(group)}x {first.name}, {format_gib(visible)} visible{each}{now}"
-    if device is None:
+    if first.chip == "cpu":
+        yield "no accelerator that a program can use: the processor computes, from the system's memory, whose bandwidth is not known"
+    elif device is None:
         yield "it is not in the catalogue: its bandwidth, power and prices are not known, and each engine's own defaults count"
-    elif first.unified and first.chip != "apple":
+    elif first.unified and first.chip not in ONE_MEMORY:
         yield f"taken as {device.id}: machines of this make-up under other badges are not told apart"
     if machines > 1:
         yield f"{machines} machines like this one; the others were not looked at"

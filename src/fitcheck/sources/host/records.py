@@ -56,7 +56,7 @@ class Port:
 
 @frozen
 class Host:
-    """A whole machine. `notes` are single lines: what could not be read, and what to install for it."""
+    """A whole machine. `notes` are single lines: what could not be read, and what to install for it. `processor` is its name."""
 
     system: str
     model: str | None
@@ -64,3 +64,4 @@ class Host:
     ram: Ram
     ports: tuple[Port, ...] = ()
     notes: tuple[str, ...] = ()
+    processor: str | None = None
