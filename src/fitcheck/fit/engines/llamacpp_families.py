@@ -169,6 +169,8 @@ _ARCHITECTURES: tuple[tuple[str, Rules, str], ...] = (
     ("qwen3next", HYBRID, "qwen3_next"),
     ("qwen35", SNAPSHOTS, "qwen3_5"),
     ("qwen35moe", SNAPSHOTS, "qwen3_5_moe"),
+    # recurrent layers beside indexed ones, whose index keeps key and pooled key side by side (`indexer_kpool_row`)
+    ("qwen4exp", SNAPSHOTS._replace(index_rows=2), "qwen4_exp"),
     # recurrent layers beside latent ones
     ("kimi-linear", HYBRID._replace(latent=True, head_v_from_width=True), "kimi_linear"),
     ("kimi-k3", SNAPSHOTS._replace(latent=True), "kimi_k3"),

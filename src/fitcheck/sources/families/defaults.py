@@ -36,6 +36,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "qwen3_next": {"head_dim": 256, "full_attention_interval": 4},
     "qwen3_5": {"head_dim": 256, "full_attention_interval": 4},
     "qwen3_5_moe": {"head_dim": 256, "full_attention_interval": 4},
+    "qwen4_exp": {"head_dim": 256, "full_attention_interval": 4, "ple_conv_kernel_size": 4, "ngram_size": 3, "hc_count": 4},
     "gpt_oss": {"head_dim": 64, "sliding_window": 128},
     "mistral": {"sliding_window": 4096},
     "cohere2": {"sliding_window": 4096},

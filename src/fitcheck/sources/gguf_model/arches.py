@@ -111,6 +111,7 @@ ARCHES: dict[str, Arch] = {
     "qwen3next": Arch("qwen3_next", hybrid(states.between(4), states.gdn), _STATE_DTYPE),
     "qwen35": Arch("qwen3_5", hybrid(states.between(4), states.gdn), _STATE_DTYPE),
     "qwen35moe": Arch("qwen3_5_moe", hybrid(states.between(4), states.gdn), _STATE_DTYPE),
+    "qwen4exp": Arch("qwen4_exp", builds.qwen4exp, _STATE_DTYPE),
     "kimi-linear": Arch("kimi_linear", latent_attention(None, states.without_heads, states.delta)),
     "kimi-k3": Arch("kimi_k3", latent_attention(None, states.without_heads, states.delta)),
     "bailingmoe3": Arch("bailing_hybrid", latent_attention(None, states.without_heads, states.delta)),
