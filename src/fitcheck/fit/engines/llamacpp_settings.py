@@ -117,7 +117,7 @@ def run_of(architecture: Architecture, rules: Rules, settings: Settings) -> Run:
         type_v=_type(value, "type_v"),
         unified=unified,
         swa_full=_flag(value, "swa_full"),
-        fa=_flash(value["fa"]),
+        fa=_flash(value["fa"]) and rules.flash,
         snapshots=_count(value, "n_rs_seq"),
         outputs=_count(value, "n_outputs_max"),
         on_device=_flag(value, "offload_kqv"),

@@ -44,6 +44,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "afmoe": {"head_dim": 128, "global_attn_every_n_layers": 4},
     "falcon": {"multi_query": True, "max_position_embeddings": 2048},
     "gpt_bigcode": {"multi_query": True},
+    "gpt_refact": {"multi_query": True},
     "sarvam_moe": {"head_dim": 64},
     "muse_spark": {"head_dim": 64},
     "vaultgemma": {"head_dim": 256, "sliding_window": 4096},

@@ -56,6 +56,7 @@ _ATTENTION = _modelled(
     "chameleon:chameleon bailingmoe:bailing_moe bailingmoe2:bailing_moe_v2 dots1:dots1 arcee:arcee apertus:apertus ernie4_5:ernie4_5",
     "ernie4_5-moe:ernie4_5_moe hunyuan-moe:hunyuan_v1_moe hunyuan-dense:hunyuan_v1_dense hunyuan_vl:hunyuan_vl hy_v3:hy_v3",
     "smollm3:smollm3 seed_oss:seed_oss minimax-m2:minimax_m2 paddleocr:paddleocr_vl deci:nemotron-nas",
+    "grok:grok-1 pangu-embedded:PanguEmbedded",
 )
 _ENCODERS = _modelled("bert:bert nomic-bert:nomic_bert modern-bert:modernbert eurobert:eurobert")
 
