@@ -38,6 +38,7 @@ ELEMENT_BYTES: dict[str, Fraction] = {
     "f16": Fraction(2),
     "fp8": Fraction(1),
     "q8_0": Fraction(34, 32),
+    "q6_0": Fraction(26, 32),
     "q5_1": Fraction(24, 32),
     "q5_0": Fraction(22, 32),
     "q4_1": Fraction(20, 32),
