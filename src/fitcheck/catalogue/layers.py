@@ -139,7 +139,8 @@ class Recurrent(Record):
     by tensor parallelism. `groups` and `group_elements` tell what part of a convolution step belongs to groups that tensor
     parallelism replicates once there are fewer groups than ranks (Mamba-2: B and C of `groups` x state size each).
     `named_dtype_bytes` is the state's dtype where the config itself names one (`mamba_ssm_dtype: float32`); where it is absent the
-    choice is the engine's.
+    choice is the engine's. `ngram_conv_elements` are the tail of a convolution behind an n-gram embedding, kept 16 bits wide by one of
+    these layers alone, and whole by every rank (Qwen4-Exp).
     """
 
     kind: Literal["recurrent"]
@@ -154,6 +155,7 @@ class Recurrent(Record):
     groups: Positive | None = None
     group_elements: Positive | None = None
     named_dtype_bytes: Positive | None = None
+    ngram_conv_elements: Annotated[int, Field(ge=0)] = 0
 
 
 class Stateless(Record):

@@ -38,6 +38,7 @@ ELEMENT_BYTES: dict[str, Fraction] = {
     "f16": Fraction(2),
     "fp8": Fraction(1),
     "q8_0": Fraction(34, 32),
+    "q6_0": Fraction(26, 32),
     "q5_1": Fraction(24, 32),
     "q5_0": Fraction(22, 32),
     "q4_1": Fraction(20, 32),
@@ -224,7 +225,10 @@ def _recurrent(group: Recurrent, _tokens: int, _dtype: KvDtype, share: Share) ->
     tail = ceil(group.conv_elements / share.tp) * group.conv_dtype_bytes
     divided = f" / {share.tp} ranks" if share.tp > 1 else ""
     words = f"{group.state_elements:,} x {group.state_dtype_bytes} B + {group.conv_elements:,} x {group.conv_dtype_bytes} B"
-    return StatePart("recurrent state", layers * (state + tail), Fraction(0), True, f"{_layers(layers)} x ({words}){divided}")
+    formula, once = f"{_layers(layers)} x ({words}){divided}", group.ngram_conv_elements * group.conv_dtype_bytes
+    if once:
+        formula += f" + {group.ngram_conv_elements:,} x {group.conv_dtype_bytes} B in one layer, whole on each rank"
+    return StatePart("recurrent state", layers * (state + tail) + once, Fraction(0), True, formula)
 
 
 def _stateless(_group: Stateless, _tokens: int, _dtype: KvDtype, _share: Share) -> StatePart | None:

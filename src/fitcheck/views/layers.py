@@ -54,6 +54,8 @@ def _recurrent(group: Any) -> str:
     words = f"per sequence a state of {group.state_elements:,} elements of {group.state_dtype_bytes} B"
     if group.conv_elements:
         words += f", and {group.conv_elements:,} of {group.conv_dtype_bytes} B for the convolution"
+    if group.ngram_conv_elements:
+        words += f", in one layer {group.ngram_conv_elements:,} more behind its n-gram embedding"
     return f"{words} ({group.flavour})" if group.flavour else words
 
 

@@ -102,8 +102,10 @@ def write(path: Any, arch: str, keys: dict[str, Any]) -> None:
 
 
 def kind(value: Any) -> tuple[Any, ...]:
-    """GGUF's types of a value, and of its elements."""
+    """GGUF's types of a value, and of its elements; a tuple is an array of 64-bit numbers."""
     types = gguf.GGUFValueType
+    if isinstance(value, tuple):
+        return types.ARRAY, types.UINT64
     if isinstance(value, list):
         return types.ARRAY, types.get_type(value[0])
     if isinstance(value, bool):
@@ -127,8 +129,8 @@ def keys(layers: int, pool: int = 1, width: int = 64) -> Indexer:
     return Indexer(kind="indexer", layers=layers, bytes_per_key=width + 4, key_dim=width, pool_tokens=pool)
 
 
-def state(layers: int, conv: int, elements: int) -> Recurrent:
-    return Recurrent(kind="recurrent", layers=layers, conv_elements=conv, state_elements=elements)
+def state(layers: int, conv: int, elements: int, ngrams: int = 0) -> Recurrent:
+    return Recurrent(kind="recurrent", layers=layers, conv_elements=conv, state_elements=elements, ngram_conv_elements=ngrams)
 
 
 def mamba(layers: int, groups: int) -> Recurrent:

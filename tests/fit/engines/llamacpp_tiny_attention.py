@@ -9,9 +9,11 @@ COMMON_ARCHES = """mistral3:ministral3 gpt2:gpt2 mpt:mpt bloom:bloom baichuan:ba
     stablelm:stablelm qwen:qwen qwen2vl:qwen2_5_vl qwen3vl:qwen3_vl phi2:phi orion:orion internlm2:internlm2 minicpm:minicpm xverse:xverse
     command-r:cohere olmo:olmo openelm:openelm chatglm:chatglm glm4:glm4 bitnet:bitnet jais2:jais2 nemotron:nemotron exaone:exaone
     granite:granite granitemoe:granitemoe arcee:arcee ernie4_5:ernie4_5 hunyuan-dense:hunyuan_v1_dense hunyuan_vl:hunyuan_vl
-    smollm3:smollm3 seed_oss:seed_oss paddleocr:paddleocr_vl"""
+    smollm3:smollm3 seed_oss:seed_oss paddleocr:paddleocr_vl
+    pangu-embedded:PanguEmbedded"""
 EXPERT_ARCHES = """qwen2moe:qwen2_moe qwen3vlmoe:qwen3_vl_moe phimoe:phimoe arctic:arctic deepseek:deepseek bailingmoe:bailing_moe
-    bailingmoe2:bailing_moe_v2 hunyuan-moe:hunyuan_v1_moe hy_v3:hy_v3 minimax-m2:minimax_m2 dbrx:dbrx ernie4_5-moe:ernie4_5_moe"""
+    bailingmoe2:bailing_moe_v2 hunyuan-moe:hunyuan_v1_moe hy_v3:hy_v3 minimax-m2:minimax_m2 dbrx:dbrx ernie4_5-moe:ernie4_5_moe
+    grok:grok-1"""
 ODD = {"attention.clamp_kqv": 1.0, "interleave_moe_layer_step": 1}
 """What only one architecture or two ask for."""
 

@@ -47,6 +47,13 @@ def gdn(layers: int, key_heads: int, value_heads: int, width: int = 128) -> Recu
     )
 
 
+QWEN4_EXP = (
+    full(12, 2, 256),
+    Indexer(kind="indexer", layers=12, bytes_per_key=256, pool_tokens=4, key_dim=128),
+    gdn(36, 16, 48).model_copy(update={"ngram_conv_elements": 3 * 3 * 4 * 2560}),
+)
+
+
 def kda(layers: int, heads: int) -> Recurrent:
     tail = 3 * heads * 128 * 3
     return Recurrent(
@@ -70,6 +77,9 @@ NEMOTRON_MAMBA = Recurrent(
     heads=64,
     groups=8,
     group_elements=2 * 128,
+)
+NEMOTRON_9B_MAMBA = NEMOTRON_MAMBA.model_copy(
+    update={"layers": 27, "state_elements": 128 * 80 * 128, "conv_elements": (128 * 80 + 2 * 8 * 128) * 3, "heads": 128}
 )
 
 
@@ -109,6 +119,11 @@ SHAPES = {
     "gpt-oss-120b": built("gpt_oss", full(18, 8, 64), slides(18, 8, 64, 128)),
     "gemma-3-27b": built("gemma3", full(10, 16, 128), slides(52, 16, 128, 1024)),
     "gemma-4-e4b": built("gemma4", full(4, 2, 512), slides(20, 2, 256, 512), Stateless(kind="none", layers=18)),
+    "gemma-4-26b-a4b": built("gemma4", full(5, 2, 512), slides(25, 8, 256, 1024)),
+    "ling-3.0-tiny": built("bailing_hybrid", mla(6), kda(18, 16)),
+    "nemotron-nano-9b-v2": built("nemotron_h", full(4, 8, 128), NEMOTRON_9B_MAMBA, Stateless(kind="none", layers=25)),
+    "qwen3-0.6b": built("qwen3", full(28, 8, 128)),
+    "qwen3.8-flash-next": built("qwen4_exp", *QWEN4_EXP, draft=(full(1, 2, 256), QWEN4_EXP[1].model_copy(update={"layers": 1}))),
     "nemotron-super-49b": built("nemotron-nas", full(49, 8, 128), Stateless(kind="none", layers=31)),
     "mistral-7b-v0.1": built("mistral", slides(32, 8, 128, 4096)),
     "qwen3.8-27b": built("qwen3_5", full(16, 4, 256), gdn(48, 16, 48), draft=(full(1, 4, 256),)),

@@ -2,7 +2,7 @@ import pytest
 
 from fitcheck.catalogue.models import Architecture
 from fitcheck.catalogue.provenance import Grade
-from fitcheck.errors import UnknownFact
+from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.engines.base import Ledger, Settings, allocator
 from fitcheck.fit.state import kv_dtype
 
@@ -21,12 +21,17 @@ DEEPSEEK_R1 = ("deepseek_v3", 61, [{"kind": "latent", "layers": 61, "latent_dim"
 QWEN3_NEXT = ("qwen3_next", 2, [{"kind": "recurrent", "layers": 2, "state_elements": 524288, "conv_elements": 24576}])
 
 
-def ask(model, context, *, users=1, dtype="auto", **named):
-    family, layers, groups = model
-    architecture = Architecture(
+def shape(family, layers, groups):
+    return Architecture(
         source=("config",), grade=Grade.PUBLISHED, family=family, max_context_tokens=1 << 20, layers=layers, groups=tuple(groups)
     )
-    return Ledger(allocator("ik_llama.cpp")(architecture, Settings(context, users, kv_dtype(dtype), named=named)))
+
+
+LLAMA = shape(*LLAMA_8B)
+
+
+def ask(model, context, *, users=1, dtype="auto", **named):
+    return Ledger(allocator("ik_llama.cpp")(shape(*model), Settings(context, users, kv_dtype(dtype), named=named)))
 
 
 @pytest.mark.parametrize(
@@ -44,6 +49,54 @@ def ask(model, context, *, users=1, dtype="auto", **named):
 )
 def test_logs_are_reproduced(model, context, dtype, printed_mib):
     assert abs(ask(model, context, dtype=dtype).bytes / MIB - printed_mib) < 0.01
+
+
+DEEPSEEK_V2_LITE = (
+    "deepseek_v2",
+    27,
+    [
+        {
+            "kind": "latent",
+            "layers": 27,
+            "latent_dim": 512,
+            "rope_dim": 64,
+            "expanded_heads": 16,
+            "expanded_k_dim": 192,
+            "expanded_v_dim": 128,
+        }
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "context", "settings", "printed_mib"),
+    [
+        # logs, latents and their transposes together
+        (DEEPSEEK_R1, 16384, {"mla": 1, "fa": "off"}, 2074.00),  # code-index file-id 17743082571
+        (DEEPSEEK_R1, 512, {"mla": 1, "fa": "off"}, 64.81),  # Kimi K2, the same latents; code-index file-id 25854171383
+        (DEEPSEEK_R1, 163840, {"mla": 1, "fa": "off"}, 20740.00),  # code-index file-id 17233911709
+        (DEEPSEEK_R1, 16384, {"mla": 1, "fa": "on"}, 1098.00),  # "kv^T: not used"; code-index file-id 17746990650
+        (DEEPSEEK_R1, 65536, {"mla": 2, "type_k": "q8_0"}, 2333.25),  # V's type left at f16; code-index file-id 17617421211
+        # by hand: 27 x 16 x (192 + 128) x 2 B x 65,536, of which a log has 6,912 MiB of V (code-index file-id 17200999694)
+        (DEEPSEEK_V2_LITE, 65536, {"mla": 0}, 17280.00),
+        # by hand: 27 x 576 / 32 x 26 B x 65,536
+        (DEEPSEEK_V2_LITE, 65536, {"type_k": "q6_0"}, 789.75),
+    ],
+)
+def test_latents_are_kept_as_mla_says(model, context, settings, printed_mib):
+    assert abs(ask(model, context, **settings).bytes / MIB - printed_mib) < 0.01
+
+
+def test_q6_0_is_the_forks_alone():
+    assert ask(LLAMA_8B, 1024, dtype="q6_0").bytes == 32 * 2 * 1024 * 1024 // 32 * 26
+    with pytest.raises(UsageError):
+        allocator("llama.cpp")(LLAMA, Settings(1024, 1, kv_dtype("q6_0")))
+
+
+@pytest.mark.parametrize("mla", [4, "3"])
+def test_no_such_mla(mla):
+    with pytest.raises(UsageError):
+        ask(DEEPSEEK_R1, 512, mla=mla)
 
 
 def test_users_share_one_pool():

@@ -14,9 +14,9 @@ from fitcheck.units import format_gib
 
 _SIXTEEN_BIT = {"auto", "bf16", "bfloat16", "f16", "fp16", "float16"}
 _EIGHT_BIT = {"fp8", "fp8_e4m3", "fp8_e5m2", "fp8_ds_mla", "fp8_per_token_head", "int8_per_token_head", "mxfp8", "q8_0"}
-_FIVE_BIT = {"q5_0", "q5_1"}
+_FIVE_AND_SIX_BIT = {"q5_0", "q5_1", "q6_0"}
 _FOUR_BIT = {"fp4", "fp4_e2m1", "fp4_mx_block16", "nvfp4", "nvfp4_ds_mla", "mxfp4", "int4_per_token_head", "q4_0", "q4_1", "iq4_nl"}
-KV_DTYPES = frozenset({"f32"} | _SIXTEEN_BIT | _EIGHT_BIT | _FIVE_BIT | _FOUR_BIT)
+KV_DTYPES = frozenset({"f32"} | _SIXTEEN_BIT | _EIGHT_BIT | _FIVE_AND_SIX_BIT | _FOUR_BIT)
 """The names of KV dtypes that `fitcheck fit` knows (`fitcheck.fit.state`): the catalogue stands beneath it and cannot ask."""
 
 FASTEST_STREAM = 5_000

@@ -2,34 +2,78 @@
 
 All sequences share one pool of `n_ctx` cells, and sliding-window layers keep every cell of it: their own layout came with
 `--swa-compress` (pull requests 2253, 2266, 2310 and 2378, from August 2026 on, for a few families), which is not modelled. Logs of Gemma 3
-bear it out (discussion 334, issue 539: 248 and 992 KiB a token and layer count alike for all layers). DeepSeek's latent cache is stored
-once, without values, under `-mla 2` and 3 (pull requests 246 and 273). What a recurrent state, an indexer or a
-compressed cache takes was not read and is unknown here.
+bear it out (discussion 334, issue 539: 248 and 992 KiB a token and layer count alike for all layers). What a recurrent state, an indexer or
+a compressed cache takes was not read and is unknown here.
+
+Latents (`llama_kv_cache_init`, `src/llama.cpp`): under `-mla` 2 and 3 they are stored once, without values, in K's type (pull requests 246
+and 273); under 1 without flash attention the transposed latents lie beside them, without the rope part and in V's type (pull request 240);
+under 0 keys and values of every head are kept. It has one cache type more, `q6_0` (`ggml/src/ggml-common.h`, `block_q6_0`).
 """
 
 from __future__ import annotations
 
-from fitcheck.catalogue.layers import Attention, Chunked, Latent, Sliding, Stateless
+from collections.abc import Iterator
+from typing import Any
+
+from fitcheck.catalogue.layers import Attention, Chunked, Latent, LayerGroup, Sliding, Stateless
 from fitcheck.catalogue.models import Architecture
-from fitcheck.errors import UnknownFact
+from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.engines import llamacpp
 from fitcheck.fit.engines.base import Settings, StateTerm
+from fitcheck.fit.engines.llamacpp_families import rules_for
+from fitcheck.fit.engines.llamacpp_settings import BLOCKS, FORK_BLOCKS, row_bytes, run_of
 
 _KNOWN = (Attention, Chunked, Latent, Sliding, Stateless)
+TYPES = {**BLOCKS, **FORK_BLOCKS}
 
 
 def allocate(architecture: Architecture, settings: Settings) -> tuple[StateTerm, ...]:
     """Terms of the fullest device, as llama.cpp's with a unified pool and full windows.
 
-    Raises `UnknownFact` for layers whose state was not read, for `mla` 0 (keys and values of every head) and 1 (values besides), and for
-    `swa_compress`.
+    Raises `UnknownFact` for layers whose state was not read and for `swa_compress`.
     """
-    named = dict(settings.named)
+    named = {"swa_full": True, "kv_unified": True, **settings.named}
     strange = next((group.kind for group in architecture.groups if not isinstance(group, _KNOWN)), None)
     if strange is not None:
         raise UnknownFact(f"what ik_llama.cpp keeps for {strange} layers is not known here")
     if named.pop("swa_compress", False):
         raise UnknownFact("ik_llama.cpp's compacted windows (--swa-compress) are not modelled")
-    if named.pop("mla", 3) not in (2, 3):
-        raise UnknownFact("ik_llama.cpp's caches under -mla 0 and 1 are not modelled")
-    return llamacpp.allocate(architecture, settings._replace(named={"swa_full": True, "kv_unified": True, **named}))
+    mla = named.pop("mla", 3)
+    if mla not in (0, 1, 2, 3):
+        raise UsageError(f"ik_llama.cpp has no -mla {mla!r}", hint="0, 1, 2 or 3")
+    if mla == 0:
+        architecture = architecture.model_copy(update={"groups": tuple(_every_head(group, architecture) for group in architecture.groups)})
+    return (
+        *llamacpp.allocate(architecture, settings._replace(named=_latent_types(architecture, settings, named)), TYPES),
+        *(_transposed(architecture, settings._replace(named=named)) if mla == 1 else ()),
+    )
+
+
+def _every_head(group: LayerGroup, architecture: Architecture) -> LayerGroup:
+    if not isinstance(group, Latent):
+        return group
+    if group.expanded_heads is None or group.expanded_k_dim is None or group.expanded_v_dim is None:
+        raise UnknownFact(f"{architecture.family}: the keys and values of every head are not known, and -mla 0 keeps those")
+    k_dim, v_dim = group.expanded_k_dim, group.expanded_v_dim
+    return Attention(kind="attention", layers=group.layers, kv_heads=group.expanded_heads, k_dim=k_dim, v_dim=v_dim)
+
+
+def _latent_types(architecture: Architecture, settings: Settings, named: dict[str, Any]) -> dict[str, Any]:
+    """V's type as K's where only latents are kept, which have no values: unlike llama.cpp the fork takes any other."""
+    if all(isinstance(group, Latent | Stateless) for group in architecture.groups):
+        run = run_of(architecture, rules_for(architecture), settings._replace(named=named), TYPES)
+        return {**named, "type_k": run.type_k, "type_v": run.type_k}
+    return named
+
+
+def _transposed(architecture: Architecture, settings: Settings) -> Iterator[StateTerm]:
+    """The latents once more, transposed, where flash attention is off."""
+    run = run_of(architecture, rules_for(architecture), settings, TYPES)
+    if run.fa:
+        return
+    for group in architecture.groups:
+        if isinstance(group, Latent):
+            row = row_bytes(run.type_v, group.latent_dim)
+            layers = llamacpp.fullest_layers(group.layers, architecture.layers, settings.pp)
+            words = f"{layers} layers x {group.latent_dim} {run.type_v} {row:,} B x {run.cells:,} cells"
+            yield StateTerm("KV, latents transposed", "cache", layers * row * run.cells, words)

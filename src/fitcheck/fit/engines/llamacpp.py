@@ -7,6 +7,8 @@ the context and splits it over sequences, `llamacpp_families` tells what is part
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from fitcheck.catalogue.models import Architecture
 from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.engines.base import Settings, StateTerm
@@ -14,17 +16,17 @@ from fitcheck.fit.engines.llamacpp_cache import Piece, pieces
 from fitcheck.fit.engines.llamacpp_compute import compute_term
 from fitcheck.fit.engines.llamacpp_families import rules_for
 from fitcheck.fit.engines.llamacpp_model import model_of
-from fitcheck.fit.engines.llamacpp_settings import run_of
+from fitcheck.fit.engines.llamacpp_settings import BLOCKS, run_of
 
 
-def allocate(architecture: Architecture, settings: Settings) -> tuple[StateTerm, ...]:
+def allocate(architecture: Architecture, settings: Settings, types: Collection[str] = BLOCKS.keys()) -> tuple[StateTerm, ...]:
     """Terms of the fullest device.
 
     `pp` devices share the layers (`--split-mode layer`); llama.cpp's other splits are not modelled. Raises `UnknownFact` for families that
     llama.cpp cannot read, `UsageError` for settings it refuses.
     """
     rules = rules_for(architecture)
-    run = run_of(architecture, rules, settings)
+    run = run_of(architecture, rules, settings, types)
     if settings.tp > 1 or settings.dcp > 1:
         raise UnknownFact("llama.cpp's split of tensors over devices is not modelled; pp splits layers, as --split-mode layer does")
     found = pieces(model_of(architecture, rules, run))

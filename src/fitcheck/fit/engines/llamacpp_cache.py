@@ -156,9 +156,14 @@ def _compressor(group: Compressor, model: LlamaModel) -> Iterator[Piece]:
 
 
 def _recurrent(group: Recurrent, model: LlamaModel) -> Iterator[Piece]:
-    """`llama_memory_recurrent`: `n_embd_r` + `n_embd_s` (`src/llama-hparams.cpp`) elements."""
+    """`llama_memory_recurrent`: `n_embd_r` + `n_embd_s` (`src/llama-hparams.cpp`) elements.
+
+    The layer with an n-gram embedding has a row of `ple_conv_state` elements besides.
+    """
     words = f"({group.conv_elements:,} + {group.state_elements:,}) x 4 B"
     yield _state("recurrent state", group.layers, 4 * (group.conv_elements + group.state_elements), words, model)
+    if group.ngram_conv_elements:
+        yield _state("n-gram convolution", 1, 4 * group.ngram_conv_elements, f"{group.ngram_conv_elements:,} x 4 B", model)
 
 
 def _stateless(group: Stateless, model: LlamaModel) -> Iterator[Piece]:

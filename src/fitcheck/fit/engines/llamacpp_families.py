@@ -25,6 +25,7 @@ class Rules(NamedTuple):
     snapshots of the recurrent state are kept (`llm_arch_supports_rs_rollback`). `draft_cached`: the main context also keeps the draft
     layers. `owning_layers`: only so many first layers own a cache. `context_tokens`: the context that the converter writes into every
     file. `values_everywhere`: layers without heads get a value row too, where values lie transposed. `keeps`: whether there is any memory.
+    `flash`: whether flash attention may be on (`llama_init_from_model` forces it off for Grok).
     """
 
     arch: str = ""
@@ -41,6 +42,7 @@ class Rules(NamedTuple):
     context_tokens: int | None = None
     values_everywhere: bool = False
     keeps: bool = True
+    flash: bool = True
 
 
 PLAIN = Rules()
@@ -122,6 +124,8 @@ _ARCHITECTURES: tuple[tuple[str, Rules, str], ...] = (
     ("seed_oss", PLAIN, "seed_oss"),
     ("minimax-m2", PLAIN, "minimax_m2"),
     ("paddleocr", PLAIN, "paddleocr_vl"),
+    ("grok", PLAIN._replace(flash=False), "grok-1"),
+    ("pangu-embedded", PLAIN, "PanguEmbedded"),
     # sliding windows
     ("gemma2", WINDOWED, "gemma2"),
     ("gemma3", WINDOWED, "gemma3 shieldgemma2"),
@@ -169,6 +173,8 @@ _ARCHITECTURES: tuple[tuple[str, Rules, str], ...] = (
     ("qwen3next", HYBRID, "qwen3_next"),
     ("qwen35", SNAPSHOTS, "qwen3_5"),
     ("qwen35moe", SNAPSHOTS, "qwen3_5_moe"),
+    # recurrent layers beside indexed ones, whose index keeps key and pooled key side by side (`indexer_kpool_row`)
+    ("qwen4exp", SNAPSHOTS._replace(index_rows=2), "qwen4_exp"),
     # recurrent layers beside latent ones
     ("kimi-linear", HYBRID._replace(latent=True, head_v_from_width=True), "kimi_linear"),
     ("kimi-k3", SNAPSHOTS._replace(latent=True), "kimi_k3"),

@@ -11,7 +11,7 @@ from fitcheck.catalogue.layers import Attention, Chunked, CompressedWindow, Late
 from fitcheck.catalogue.models import Architecture
 from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.engines.llamacpp_families import Rules
-from fitcheck.fit.engines.llamacpp_settings import BLOCKS, Run, row_bytes
+from fitcheck.fit.engines.llamacpp_settings import Run, block_of, row_bytes
 
 
 class LlamaModel(NamedTuple):
@@ -64,7 +64,7 @@ def _refuse(architecture: Architecture, model: LlamaModel) -> None:
     keys_only = rules.latent and not any(isinstance(group, Attention) for group in model.groups)
     if keys_only and run.type_k != run.type_v:
         raise UsageError(f"llama.cpp refuses K {run.type_k} with V {run.type_v} for {rules.arch}", hint="the same type_k and type_v")
-    if BLOCKS[run.type_v][0] > 1 and not run.fa:
+    if block_of(run.type_v)[0] > 1 and not run.fa:
         raise UsageError(f"llama.cpp refuses a {run.type_v} V cache without flash attention", hint="fa auto or on")
     if not run.fa:
         return

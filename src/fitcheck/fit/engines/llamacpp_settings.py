@@ -7,7 +7,7 @@ the cells of sliding layers; `common/common.h` for the defaults of the command-l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -30,6 +30,9 @@ BLOCKS: dict[str, tuple[int, int]] = {
     "iq4_nl": (32, 18),
 }
 """Elements and bytes of a block by cache type (`common/arg.cpp`, `kv_cache_types`; `ggml/src/ggml-common.h`)."""
+
+FORK_BLOCKS = {"q6_0": (32, 26)}
+"""Cache types of ik_llama.cpp alone."""
 
 _SETTINGS = {
     "n_ctx": 0,
@@ -77,9 +80,14 @@ def pad(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
 
 
+def block_of(kind: str) -> tuple[int, int]:
+    """Elements and bytes of a cache type's block."""
+    return BLOCKS.get(kind) or FORK_BLOCKS[kind]
+
+
 def row_bytes(kind: str, elements: int) -> int:
     """Bytes of a row (`ggml_row_size`). Raises `UsageError` where blocks do not divide it."""
-    block, size = BLOCKS[kind]
+    block, size = block_of(kind)
     if elements % block:
         raise UsageError(
             f"llama.cpp refuses a {kind} cache here: its blocks of {block} do not divide a row of {elements}", hint="f16 or bf16"
@@ -87,8 +95,8 @@ def row_bytes(kind: str, elements: int) -> int:
     return elements // block * size
 
 
-def run_of(architecture: Architecture, rules: Rules, settings: Settings) -> Run:
-    """The context for these settings.
+def run_of(architecture: Architecture, rules: Rules, settings: Settings, types: Collection[str] = BLOCKS.keys()) -> Run:
+    """The context for these settings, whose caches are of one of the `types`.
 
     Without `n_ctx` it is users times context, so that each sequence has its context, padded. `n_ctx` 0 is the model's own context. Data
     parallelism is so many servers, each with its share of the users.
@@ -113,11 +121,11 @@ def run_of(architecture: Architecture, rules: Rules, settings: Settings) -> Run:
         sequences=sequences,
         n_batch=n_batch,
         n_ubatch=n_ubatch,
-        type_k=_type(value, "type_k"),
-        type_v=_type(value, "type_v"),
+        type_k=_type(value, "type_k", types),
+        type_v=_type(value, "type_v", types),
         unified=unified,
         swa_full=_flag(value, "swa_full"),
-        fa=_flash(value["fa"]),
+        fa=_flash(value["fa"]) and rules.flash,
         snapshots=_count(value, "n_rs_seq"),
         outputs=_count(value, "n_outputs_max"),
         on_device=_flag(value, "offload_kqv"),
@@ -151,8 +159,8 @@ def _flash(found: Any) -> bool:
     return _FLASH[found]
 
 
-def _type(value: Mapping[str, Any], name: str) -> str:
+def _type(value: Mapping[str, Any], name: str, types: Collection[str]) -> str:
     found = value[name]
-    if not isinstance(found, str) or found not in BLOCKS:
-        raise UsageError(f"llama.cpp has no cache type {found!r} ({name})", hint=f"one of {', '.join(BLOCKS)}")
+    if not isinstance(found, str) or found not in types:
+        raise UsageError(f"llama.cpp has no cache type {found!r} ({name})", hint=f"one of {', '.join(types)}")
     return found

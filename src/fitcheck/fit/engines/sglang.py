@@ -64,19 +64,29 @@ def _one_pool(architecture: Architecture, asked: Asked) -> Iterator[StateTerm]:
             if asked.dtype.name == "nvfp4" and group is _first_heads(architecture):
                 yield from _workspace(group, asked)
         elif isinstance(group, Indexer):
-            yield _index(group, name, sparse, asked)
+            yield from _index(group, name, sparse, asked)
         elif isinstance(group, Recurrent):
             yield from state_terms(architecture.family, group, asked)
 
 
-def _index(group: Indexer, name: str, sparse: bool, asked: Asked) -> StateTerm:
-    """Index keys: of DSA in FP8 pages, of MiniMax M3 as 16-bit rows beside the keys (`MiniMaxSparseKVPool`)."""
+def _index(group: Indexer, name: str, sparse: bool, asked: Asked) -> Iterator[StateTerm]:
+    """Index keys: of DSA in FP8 pages, of MiniMax M3 as 16-bit rows beside the keys (`MiniMaxSparseKVPool`).
+
+    Qwen4-Exp keeps 16-bit keys too, one for `pool_tokens` tokens, and the raw keys and positions of a request's last ones
+    (`mem_cache/qsa_kv_pool.py`, `QSATokenToKVPool`: `qsa_key_state_buffer_pool`, `qsa_rope_position_buffer`).
+    """
     layers = asked.layers(group.layers)
     if sparse:
         size, words = index_bytes(group, layers, asked)
-        return StateTerm(f"index keys{name}", "cache", size, words)
-    row = Row(Fraction(group.bytes_per_key, group.pool_tokens), f"{group.bytes_per_key} B")
-    return _pool(f"index keys{name}", layers, row, asked.slots, asked)
+        yield StateTerm(f"index keys{name}", "cache", size, words)
+        return
+    pooled = f" / {group.pool_tokens} tokens" if group.pool_tokens > 1 else ""
+    row = Row(Fraction(group.bytes_per_key, group.pool_tokens), f"{group.bytes_per_key} B{pooled}")
+    yield _pool(f"index keys{name}", layers, row, asked.slots, asked)
+    if group.pool_tokens > 1:
+        rows, held = (asked.requests + 1) * group.pool_tokens, layers * group.bytes_per_key + 3 * 8
+        words = f"{rows:,} rows x ({layers} layers x {group.bytes_per_key} B + 3 positions x 8 B)"
+        yield StateTerm(f"index keys not yet pooled{name}", "state", rows * held, words)
 
 
 def _pool(name: str, layers: int, row: Row, slots: int, asked: Asked) -> StateTerm:

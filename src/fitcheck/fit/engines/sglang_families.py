@@ -47,7 +47,9 @@ MLA = {
 """Families stored as latents (`ModelConfig._derive_model_shapes`, `AttentionArch.MLA`)."""
 
 STATE_SLOTS = {
-    **dict.fromkeys(["qwen3_next", "qwen3_5", "qwen3_5_moe", "kimi_linear", "kimi_k3", "bailing_hybrid", "bailing_moe_linear"], 5),
+    **dict.fromkeys(
+        ["qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen4_exp", "kimi_linear", "kimi_k3", "bailing_hybrid", "bailing_moe_linear"], 5
+    ),
     **dict.fromkeys(["glm5_next", "nemotron_h", "falcon_h1", "granitemoehybrid"], 5),
     **dict.fromkeys(["lfm2", "lfm2_moe", "mamba", "mamba2", "falcon_mamba"], 3),
 }
@@ -57,8 +59,8 @@ for tracking where the `extra_buffer` strategy is the default (`_mamba_radix_cac
 SLOTS_BY_STRATEGY = {"no_buffer": 3, "extra_buffer": 5, "extra_buffer_lazy": 4}
 """The same for a strategy that is named (`mem_cache/allocation_sizing.py`, `get_mamba_tracking_slots`)."""
 
-PAGE_TOKENS = {"deepseek_v4": 256, "deepseek_v41": 256, "minimax_m3": 128}
-"""Pages that a family is given whatever `--page-size` says (`model_overrides/deepseek_v4.py`, `minimax_m3.py`)."""
+PAGE_TOKENS = {"deepseek_v4": 256, "deepseek_v41": 256, "minimax_m3": 128, "qwen4_exp": 64}
+"""Pages that a family is given whatever `--page-size` says (`model_overrides/deepseek_v4.py`, `minimax_m3.py`, `qwen4_exp.py`)."""
 
 SWA_RATIO = 0.8
 """Tokens of the windowed pool to one of the full pool (`arg_groups/fields/schedule.py`, `swa_full_tokens_ratio`)."""

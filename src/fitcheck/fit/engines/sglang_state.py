@@ -60,9 +60,20 @@ def state_terms(family: str, group: Recurrent, asked: Asked) -> tuple[StateTerm,
     slots = state_slots(family, asked) + 1
     words = f"{slots:,} slots x {layers} layers x ({state:,} x {element} B + {step * steps:,} x {CONV_BYTES} B)"
     terms = [StateTerm("recurrent state", "state", slots * per_slot, words)]
+    if group.ngram_conv_elements:
+        terms.append(_ngrams(group, slots))
     if asked.speculative:
         terms.append(_draft_states(group, asked, layers * state * element, layers * step * CONV_BYTES))
     return tuple(terms)
+
+
+def _ngrams(group: Recurrent, slots: int) -> StateTerm:
+    """The convolution of Qwen4-Exp's n-gram embedding, whole on each rank (`mem_cache/ple_state_pool.py`, `ShortConvPool`).
+
+    Two token numbers a slot beside it (`NGramPool`, 16 B) are left out.
+    """
+    words = f"{slots:,} slots x {group.ngram_conv_elements:,} x {CONV_BYTES} B"
+    return StateTerm("n-gram convolution", "state", slots * group.ngram_conv_elements * CONV_BYTES, words)
 
 
 def _state_bytes(group: Recurrent, asked: Asked) -> int:
@@ -87,6 +98,8 @@ def _draft_states(group: Recurrent, asked: Asked, state_bytes: int, step_bytes: 
     whole = group.flavour == "kda" or (asked.number("speculative_eagle_topk", 1) or 1) > 1
     steps = drafts * (kernel - 1) if whole else max(0, drafts + kernel - 2)
     rows = asked.requests + 1
-    size = rows * (drafts * state_bytes + steps * step_bytes)
-    words = f"{rows:,} requests x ({drafts} drafts x {state_bytes:,} B + {steps} convolution steps x {step_bytes:,} B)"
+    ngrams = drafts * group.ngram_conv_elements * CONV_BYTES
+    size = rows * (drafts * state_bytes + steps * step_bytes + ngrams)
+    words = f"{rows:,} requests x ({drafts} drafts x {state_bytes:,} B + {steps} convolution steps x {step_bytes:,} B"
+    words += f" + n-gram convolutions {ngrams:,} B)" if ngrams else ")"
     return StateTerm("recurrent state, draft tokens", "state", size, words)

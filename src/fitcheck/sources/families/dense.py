@@ -134,7 +134,7 @@ llama qwen chatglm internlm internlm2 internlm3 baichuan orion olmo olmo2 olmoe 
 granitemoeshared arcee apertus nemotron exaone glm glm4 glm4_moe glm4v glm4v_moe glm46v glm_ocr deepseek ernie4_5 ernie4_5_moe
 ernie4_5_vl_moe hunyuan_v1_dense hunyuan_v1_moe hunyuan_vl hy_v3 minicpm minicpmv minicpmo minimax_m2 bailing_moe bailing_moe_v2 mimo
 molmo phi-msft phi gpt2 gptj gpt_neox gpt_bigcode opt bloom codegen persimmon solar_open ministral3 helium xverse aquila nanochat jais2
-iquestcoder sarvam_moe hyperclovax
+iquestcoder sarvam_moe hyperclovax bitnet arctic chameleon paddleocr_vl gpt_refact grok-1 PanguEmbedded
 """
 TABLE: dict[str, Build] = {
     **dict.fromkeys(_FULL.split(), full),

@@ -42,7 +42,9 @@ def mllama(fields: Fields) -> Layers:
 
 
 TABLE: dict[str, Build] = {
-    **dict.fromkeys(["bert", "roberta", "xlm-roberta", "distilbert", "mpnet", "nomic_bert", "modernbert"], encoder),
+    **dict.fromkeys(
+        ["bert", "roberta", "xlm-roberta", "distilbert", "mpnet", "nomic_bert", "modernbert", "eurobert", "camembert"], encoder
+    ),
     **dict.fromkeys(["whisper", "bart", "mbart"], encoder_decoder),
     "mllama": mllama,
 }

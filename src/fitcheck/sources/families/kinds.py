@@ -11,6 +11,7 @@ _LAYER_TYPES = {
     "global_attention": FULL,
     "deepseek_sparse_attention": FULL,
     "indexed_attention": FULL,
+    "qwen_sparse_attention": FULL,
     "minimax_m3_sparse": FULL,
     "sliding_attention": SLIDING,
     "local_attention": SLIDING,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fitcheck.catalogue.layers import LayerGroup, Recurrent
+from fitcheck.catalogue.layers import Attention, Indexer, LayerGroup, Recurrent
 from fitcheck.sources.families.dense import Build, draft_layers
 from fitcheck.sources.families.fields import MOST, MOST_LAYERS, MOST_TOKENS, Fields, Layers, Unsettled
 from fitcheck.sources.families.fields import whole as whole_number
@@ -35,6 +35,46 @@ def qwen3_next(fields: Fields) -> Layers:
         whole = every(layers, fields.count("full_attention_interval", most=MOST_LAYERS)).count(FULL)
     groups = (*attention(whole, heads), *gated_delta_net(fields, layers - whole))
     return Layers(layers, groups, attention(draft_layers(fields), heads))
+
+
+def qwen4_exp(fields: Fields) -> Layers:
+    """Qwen4-Exp (Qwen3.8-Flash-Next): as Qwen3-Next, with an index of 16-bit keys, one for `indexer_compress_ratio` tokens.
+
+    transformers 5.24.0 `Qwen4ExpTextConfig`; without `indexer_n_heads` there is no index. A draft layer is one of attention with an index
+    (llama.cpp's `conversion/qwen4exp.py`). Layers of `ple_layer_ids` have an n-gram embedding, whose convolution reaches
+    (`ple_conv_kernel_size` - 1) x `ngram_size` steps back, `hc_count` streams wide (SGLang 0.5.23 `configs/qwen4_exp.py`,
+    `short_conv_state_shape`); engines know one such layer.
+    """
+    return indexed_with_ngrams(fields, qwen3_next(fields))
+
+
+def indexed_with_ngrams(fields: Fields, found: Layers) -> Layers:
+    """Layers as those of Qwen3-Next, with Qwen4-Exp's index and n-gram embedding."""
+    return found._replace(
+        groups=tuple(_with_ngrams(fields, group) for group in _indexed(fields, found.groups)),
+        draft=_indexed(fields, found.draft),
+    )
+
+
+def _indexed(fields: Fields, groups: tuple[LayerGroup, ...]) -> tuple[LayerGroup, ...]:
+    if not fields.has("indexer_n_heads"):
+        return groups
+    width, ratio = fields.count("indexer_head_dim"), fields.count("indexer_compress_ratio", most=4096)
+    if fields.count("indexer_kv_heads") != 1:
+        raise Unsettled("indexer_kv_heads is not 1, and the index has one key head")
+    layers = sum(group.layers for group in groups if isinstance(group, Attention))
+    keys = Indexer(kind="indexer", layers=layers, bytes_per_key=2 * width, pool_tokens=ratio, key_dim=width) if layers else None
+    return groups if keys is None else (*groups, keys)
+
+
+def _with_ngrams(fields: Fields, group: LayerGroup) -> LayerGroup:
+    owners = fields.sequence("ple_layer_ids")
+    if not owners or not isinstance(group, Recurrent):
+        return group
+    if len(owners) > 1:
+        raise Unsettled(f"ple_layer_ids names {len(owners)} layers, and one is what is known")
+    steps = (fields.count("ple_conv_kernel_size", most=256) - 1) * fields.count("ngram_size", most=256)
+    return group.model_copy(update={"ngram_conv_elements": steps * fields.count("hc_count", most=256) * fields.count("hidden_size")})
 
 
 def kimi_linear(fields: Fields) -> Layers:
@@ -158,6 +198,7 @@ def short_convolutions(layers: int, width: int, kernel: int) -> tuple[LayerGroup
 
 TABLE: dict[str, Build] = {
     **dict.fromkeys(["qwen3_next", "qwen3_5", "qwen3_5_moe", "olmo_hybrid"], qwen3_next),
+    "qwen4_exp": qwen4_exp,
     **dict.fromkeys(["kimi_linear", "kimi_k3"], kimi_linear),
     **dict.fromkeys(["lfm2", "lfm2_moe", "lfm3"], lfm),
     **dict.fromkeys(["minimax", "minimax_m1", "minimax_text_01"], minimax),

@@ -92,6 +92,13 @@ def mimo_v2(fields: Fields) -> Layers:
     return Layers(layers, by_shape([(kind, other if kind == SLIDING else heads) for kind in kinds], _window(fields)))
 
 
+def smallthinker(fields: Fields) -> Layers:
+    """SmallThinker: `sliding_window_layout` 1 is sliding (llama.cpp's `conversion/smallthinker.py`)."""
+    layers, heads = fields.layers(), plain_heads(fields)
+    kinds = ones(fields, "sliding_window_layout", layers, SLIDING, FULL) if fields.has("sliding_window_layout") else [FULL] * layers
+    return Layers(layers, by_shape([(kind, heads) for kind in kinds], _window(fields)))
+
+
 def gemma4(fields: Fields) -> Layers:
     """Gemma 4: global layers have `global_head_dim` and `num_global_key_value_heads`; the last `num_kv_shared_layers` own no cache.
 
@@ -148,6 +155,7 @@ TABLE: dict[str, Build] = {
     "kolibri1": interleaved(5),
     "cohere2_moe": cohere2_moe,
     "gemma3n": gemma3n,
+    "smallthinker": smallthinker,
     "llama4": llama4,
 }
 """One entry for each family."""

@@ -56,6 +56,7 @@ _ATTENTION = _modelled(
     "chameleon:chameleon bailingmoe:bailing_moe bailingmoe2:bailing_moe_v2 dots1:dots1 arcee:arcee apertus:apertus ernie4_5:ernie4_5",
     "ernie4_5-moe:ernie4_5_moe hunyuan-moe:hunyuan_v1_moe hunyuan-dense:hunyuan_v1_dense hunyuan_vl:hunyuan_vl hy_v3:hy_v3",
     "smollm3:smollm3 seed_oss:seed_oss minimax-m2:minimax_m2 paddleocr:paddleocr_vl deci:nemotron-nas",
+    "grok:grok-1 pangu-embedded:PanguEmbedded",
 )
 _ENCODERS = _modelled("bert:bert nomic-bert:nomic_bert modern-bert:modernbert eurobert:eurobert")
 
@@ -111,6 +112,7 @@ ARCHES: dict[str, Arch] = {
     "qwen3next": Arch("qwen3_next", hybrid(states.between(4), states.gdn), _STATE_DTYPE),
     "qwen35": Arch("qwen3_5", hybrid(states.between(4), states.gdn), _STATE_DTYPE),
     "qwen35moe": Arch("qwen3_5_moe", hybrid(states.between(4), states.gdn), _STATE_DTYPE),
+    "qwen4exp": Arch("qwen4_exp", builds.qwen4exp, _STATE_DTYPE),
     "kimi-linear": Arch("kimi_linear", latent_attention(None, states.without_heads, states.delta)),
     "kimi-k3": Arch("kimi_k3", latent_attention(None, states.without_heads, states.delta)),
     "bailingmoe3": Arch("bailing_hybrid", latent_attention(None, states.without_heads, states.delta)),

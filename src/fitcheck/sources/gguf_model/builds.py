@@ -14,6 +14,7 @@ from fitcheck.sources.families.compressed import v4
 from fitcheck.sources.families.fields import MOST_TOKENS, Fields, Layers, Unsettled
 from fitcheck.sources.families.groups import FULL, NOTHING, indexer, latent, stateless
 from fitcheck.sources.families.latent import minicpm3 as expanded
+from fitcheck.sources.families.linear import indexed_with_ngrams
 from fitcheck.sources.gguf_model import states, windows
 from fitcheck.sources.gguf_model.keys import Keys
 from fitcheck.sources.gguf_model.shape import Shape, attention_of, draft_of, shape_of
@@ -82,6 +83,23 @@ def hybrid(which: states.Which, state: states.State, *, window: Windows = window
         return Layers(shape.layers, (*own, *state(keys, shape, sum(recurrent))), draft)
 
     return build
+
+
+def qwen4exp(keys: Keys, names: frozenset[str]) -> Layers:
+    """Qwen4-Exp: as Qwen3.5, with an index in the layers with attention and an n-gram embedding in one other (qwen4exp.cpp)."""
+    found = hybrid(states.between(4), states.gdn)(keys, names)
+    shape = shape_of(keys)
+    ratios = {ratio for ratio in keys.counts("attention.compress_ratios", shape.blocks) if ratio}
+    if len(ratios) != 1:
+        raise Unsettled("attention.compress_ratios does not give the indexed layers one ratio")
+    width = keys.count("attention.indexer.key_length")
+    named: dict[str, Any] = {"indexer_n_heads": 1, "indexer_kv_heads": 1, "indexer_head_dim": width, "indexer_compress_ratio": ratios.pop()}
+    owners = keys.sequence("ple.layers")
+    if owners:
+        kernel, size = keys.count("ple.conv_kernel", most=256), keys.count("ple.ngram_size", most=256)
+        streams = keys.count("hyper_connection.count", most=256)
+        named |= {"ple_layer_ids": owners, "ple_conv_kernel_size": kernel, "ngram_size": size, "hc_count": streams}
+    return indexed_with_ngrams(Fields({**named, "hidden_size": shape.hidden}), found)
 
 
 def stateful(state: states.State) -> Build:
