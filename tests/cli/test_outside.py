@@ -74,6 +74,19 @@ def test_one_file_is_a_model_by_the_config_beside_it(weights):
     assert found["checkpoints"][0]["bytes"] == 2 * PARAMETERS
 
 
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_a_file_of_a_name_that_any_model_has_is_called_by_its_folder(weights, name):
+    assert answer("fit", str(weights / name), "--cluster", "24GiB")["model"] == "tiny-llama"
+
+
+def test_a_build_in_f32_is_said_to_be_larger_than_what_servers_load(tmp_path):
+    tensors = {"model.embed_tokens.weight": ("F32", 128, 64), "lm_head.weight": ("F32", 128, 64), "model.norm.weight": ("BF16", 64)}
+    write(tmp_path / "tiny" / "model.safetensors", of(**tensors))
+    (tmp_path / "tiny" / "config.json").write_text(json.dumps(CONFIG))
+    notes = answer("inspect", str(tmp_path / "tiny"))["notes"]
+    assert any("stored in F32" in note and "32,768 bytes less" in note for note in notes)  # 2 x 128 x 64 x (4 - 2) bytes
+
+
 def test_of_many_gguf_builds_one_is_read_and_all_are_sized(ggufs):
     found = answer("inspect", str(ggufs))
     assert len(found["builds"]) == 1

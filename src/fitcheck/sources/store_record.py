@@ -21,6 +21,7 @@ from fitcheck.sources.record import architecture_of, counted_by_config, model_of
 from fitcheck.sources.store import Store
 from fitcheck.sources.stored.builds import Build, Listing, find_builds
 from fitcheck.sources.stored.reading import ReadBuild, read_builds
+from fitcheck.sources.stored.series import OF_ANY_MODEL
 
 FILES = "files"
 """The name of the source that a listing and headers are cited by."""
@@ -71,7 +72,8 @@ def read_store(store: Store, day: date, wanted: str | None = None, *, read_on: d
     builds = tuple(_checkpoint(build, by_id.get(build.id), config, day, store.hub_id) for build in whole)
     parameters = _parameters(raw, gguf, read)
     builds = with_bits(_distinct(builds), parameters.value if parameters else 0, FILES)
-    notes = (*listing.notes, *(note for build in listing.builds for note in _build_notes(build)), *store.notes)
+    told = (note for build in listing.builds for note in _build_notes(build))
+    notes = (*listing.notes, *told, *(note for found in read for note in _f32_notes(found)), *store.notes)
     model = Model(
         kind="model",
         id=slug(name),
@@ -113,6 +115,8 @@ def _names(store: Store) -> tuple[str, str]:
     """The model's name and its publisher, as the store's own name tells them."""
     label = store.label.partition("@")[0].rstrip("/")
     parts = [part for part in label.split("/") if part]
+    if len(parts) > 1 and OF_ANY_MODEL.fullmatch(parts[-1]) and not store.hub_id:
+        parts.pop()
     name = parts[-1] if parts else "model"
     for ending in (".gguf", ".safetensors", ".json"):
         name = name.removesuffix(ending)
@@ -195,6 +199,15 @@ def _unknown(config: ConfigModel | None, gguf: GgufModel | None, read: Iterable[
 
 def _build_notes(build: Build) -> tuple[str, ...]:
     return (*build.notes, *((f"{build.id}: {build.problem}",) if build.problem else ()))
+
+
+def _f32_notes(found: ReadBuild) -> tuple[str, ...]:
+    """That a build is stored in twice the bytes that servers load (vLLM `_resolve_auto_dtype` and SGLang: F32 is read as 16 bits)."""
+    kinds = found.contents.kinds
+    if found.build.kind != "safetensors" or 2 * kinds.get("f32", 0) <= sum(kinds.values()):
+        return ()
+    halved = kinds["f32"] // 2
+    return (f"{found.build.id or 'it'} is stored in F32 and counted so: vLLM and SGLang load 16 bits, which is {halved:,} bytes less",)
 
 
 def _parameters(raw: dict[str, Any] | None, gguf: GgufModel | None, read: tuple[ReadBuild, ...]) -> CountFigure | None:

@@ -129,7 +129,7 @@ def _checkpoint_table(model: Model) -> Table:
         Column("checkpoint"),
         Column("format", rank=2),
         Column("GiB", right=True, rank=1),
-        Column("parts", wrap=True, rank=4),
+        Column("parts", wrap=True, rank=4, below=True),
         Column("KLD", right=True, rank=4),
         Column("status"),
         Column("from", rank=3),

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from fitcheck.errors import DataError
 from fitcheck.sources.store import Span, StoredFile
+from fitcheck.sources.stored.series import OF_ANY_MODEL
 from fitcheck.sources.stored.text import named
 
 MOST_ENTRIES = 20_000
@@ -93,12 +94,17 @@ def local_store(path: Path) -> FolderStore:
         if path.is_dir():
             return FolderStore(path, _label(path.resolve()))
         if path.is_file():
-            return FolderStore(path.parent, path.name, _beside(path))
+            return FolderStore(path.parent, _file_label(path), _beside(path))
     except (OSError, ValueError):
         pass
     raise DataError(
         f"{named(str(path))}: there is no such file or folder", hint="a folder with a model's files, or a .gguf or .safetensors file"
     )
+
+
+def _file_label(path: Path) -> str:
+    """The file's name, behind that of its folder where it says nothing."""
+    return f"{_label(path.resolve().parent)}/{path.name}" if OF_ANY_MODEL.fullmatch(path.name) else path.name
 
 
 def _label(folder: Path) -> str:

@@ -13,6 +13,8 @@ from fitcheck.sources.stored.text import named
 _NUMBERED = re.compile(
     r"^(?P<stem>.+?)[-_](?P<number>\d{1,6})[-_]of[-_](?P<count>\d{1,6})(?P<rest>(?:\.[\w-]+)?)\.(?:safetensors|gguf)$", re.IGNORECASE
 )
+OF_ANY_MODEL = re.compile(r"(?:config|model|consolidated)(?:-\d{5}-of-\d{5})?\.(?:json|gguf|safetensors)")
+"""Names that files of any model have: their folder's says which it is."""
 PRECISIONS = re.compile(
     r"(?<![a-z0-9])(?:fp8(?:_?e4m3(?:fn)?|_?e5m2)?|bf16|fp16|f16|fp32|f32|int8|int4|nvfp4|mxfp4|mxfp8|awq|gptq|nf4|fp4|[48]-?bit|w4a16|w8a8)(?![a-z0-9])",
     re.IGNORECASE,
