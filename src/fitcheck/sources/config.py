@@ -7,7 +7,6 @@ number in it decides how much is allocated. What it does not settle is `unknown`
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from fitcheck.sources.families import BY_CLASS, DEFAULTS, FAMILIES, SAME_AS
 from fitcheck.sources.families.dense import CONTEXT
 from fitcheck.sources.families.fields import MOST_TOKENS, Fields, Unsettled, shown
 from fitcheck.sources.families.sizes import sizes
+from fitcheck.sources.stored.text import unique_keys
 
 MOST_BYTES = 16 * 1024**2
 NO_LIMIT_TOKENS = 1_048_576
@@ -81,7 +81,7 @@ def parse_config(raw: bytes, where: str) -> dict[str, Any]:
     if len(raw) > MOST_BYTES:
         raise DataError(f"{where}: larger than 16 MiB, so not a config", hint=_WANTED)
     try:
-        config = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_unique)
+        config = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=unique_keys)
     except RecursionError:
         raise DataError(f"{where}: nested too deeply", hint=_WANTED) from None
     except ValueError as error:
@@ -89,14 +89,6 @@ def parse_config(raw: bytes, where: str) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise DataError(f"{where}: a config is a JSON object, and this is a {type(config).__name__}", hint=_WANTED)
     return config
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
-        raise ValueError(f"the key {shown(twice)} is given twice")
-    return found
 
 
 def decoder_of(config: dict[str, Any]) -> tuple[dict[str, Any], Any]:

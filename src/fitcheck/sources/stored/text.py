@@ -33,7 +33,7 @@ def strict_json(raw: bytes, file: str, most_commas: int, *, reals: bool = False)
     try:
         text = raw.decode("utf-8")
         return json.loads(
-            text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=float if reals else _no_real, parse_int=whole
+            text, object_pairs_hook=unique_keys, parse_constant=_no_constant, parse_float=float if reals else _no_real, parse_int=whole
         )
     except RecursionError:
         raise DataError(f"{named(file)}: nested too deeply") from None
@@ -46,7 +46,8 @@ def strict_json(raw: bytes, file: str, most_commas: int, *, reals: bool = False)
 _MINUS_ZERO = re.compile(rb"[\[,:\s]-0")
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of a JSON text. Raises `ValueError` for a key that is given twice, of which readers take either."""
     found = dict(pairs)
     if len(found) != len(pairs):
         twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
