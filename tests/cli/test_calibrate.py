@@ -14,6 +14,17 @@ from tests.conftest import AS_OF
 
 DAY = ("--as-of", AS_OF.isoformat())
 GIB = 1024**3
+CONFIG = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 128,
+    "max_position_embeddings": 262144,
+    "torch_dtype": "bfloat16",
+}
 # The words of vLLM 0.33 with round figures: what is printed is not in question here, but what becomes of it.
 LOG = """2026-09-10 10:00:00 (APIServer pid=1) INFO non-default args: {'model': 'RedHatAI/GLM-5.3-Flash-NVFP4', 'max_model_len': 262144}
 (EngineCore pid=2) INFO Initializing a V1 LLM engine (v0.33.0) with config: model='RedHatAI/GLM-5.3-Flash-NVFP4', tensor_parallel_size=2
@@ -138,11 +149,38 @@ def test_the_source_can_be_named(log):
 
 def test_an_entry_needs_a_device_and_a_model_of_the_catalogue(log, tmp_path):
     assert "--cluster" in inside("calibrate", log, "--yaml", *DAY).err
+    described = inside("calibrate", log, "--cluster", "2x120GiB", "--yaml", *DAY)
+    assert (described.code, "120GiB is none" in described.err) == (2, True)
     other = tmp_path / "other.log"
     other.write_text(LOG.replace("RedHatAI/GLM-5.3-Flash-NVFP4", "mine"))
     ran = inside("calibrate", str(other), "--cluster", "2xspark", "--yaml", *DAY)
     assert (ran.code, ran.out) == (2, "")
     assert "--model" in ran.err
+
+
+def test_a_model_from_outside_comes_with_its_own_entry(log, tmp_path):
+    folder = tmp_path / "my-model"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    ran = inside("calibrate", log, "--cluster", "2xspark", "--model", str(folder), "--checkpoint", "bf16", "--yaml", *DAY)
+    assert ran.code == 0, ran.err
+    file = tmp_path / "mine.yaml"
+    file.write_text(ran.out)
+    assert inside("validate", str(file)).out.startswith("no findings")
+    entries = yaml.safe_load(ran.out)
+    assert entries["my-model"]["kind"] == "model"
+    assert [entry["model"] for entry in entries.values() if entry["kind"] == "recipe"] == ["my-model"]
+    fit = inside("fit", "my-model", "--checkpoint", "bf16", "--cluster", "2xspark", "--overlay", str(file), *DAY)
+    assert (fit.code, "recipe (1)" in fit.out) == (0, True), fit.err
+
+
+def test_a_model_from_outside_under_a_name_of_the_catalogue_is_refused(log, tmp_path):
+    folder = tmp_path / "glm-5.3-flash"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    ran = inside("calibrate", log, "--cluster", "2xspark", "--model", str(folder), "--checkpoint", "bf16", "--yaml", *DAY)
+    assert (ran.code, ran.out) == (2, "")
+    assert "another model called glm-5.3-flash" in ran.err
 
 
 def test_text_of_a_log_cannot_break_out_of_an_entry(tmp_path):

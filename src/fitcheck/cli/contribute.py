@@ -12,6 +12,7 @@ from fitcheck.fit.calibrated import Calibrated
 
 if TYPE_CHECKING:
     from fitcheck.catalogue.load import Catalogue
+    from fitcheck.catalogue.models import Model
     from fitcheck.fit.calibration import CalibrationCase, CalibrationReport
     from fitcheck.fit.printed import PrintedSpeed
 
@@ -20,23 +21,47 @@ _LINE_CHARACTERS = 140
 
 
 def contribution(case: CalibrationCase, report: CalibrationReport, catalogue: Catalogue) -> str:
-    """YAML of the entries. Raises `UsageError` where the model or the device is not one of the catalogue's."""
+    """YAML of the entries, with that of the model where it lies outside the catalogue.
+
+    Raises `UsageError` where the model is not known, its id is another's, or the device is none of the catalogue's.
+    """
     if case.device is None:
         raise UsageError(
             "a catalogue entry names its device, and the log does not", hint="write --cluster with what it ran on, such as 2xspark"
         )
-    if case.model is None or case.model.id not in catalogue.ids("model"):
+    if case.device.id not in catalogue.ids("device"):
         raise UsageError(
-            "a recipe names a model of the catalogue, and this is none" + (f" ({case.unknown_model})" if case.unknown_model else ""),
-            hint="write --model with its id; 'fitcheck models' lists them",
+            f"a recipe names a device of the catalogue, and {case.device.id} is none",
+            hint="'fitcheck hardware' lists them; an overlay can add one",
+        )
+    if case.model is None:
+        raise UsageError(
+            "a recipe names its model, and this is not known" + (f" ({case.unknown_model})" if case.unknown_model else ""),
+            hint="write --model with an id of the catalogue, or where it lies: org/name, a folder, a file",
         )
     records = {_recipe_id(case, report): _recipe(case, report)}
     if report.measured is not None:
         records[case.device.id] = _device(case, report.measured, catalogue)
     head = f"# {report.engine_name} {report.version or ''} on {report.devices}x {case.device.id}, read from {', '.join(report.files)}"
-    text = _single_line(head) + "\n\n" + "\n".join(_yaml({name: record}) for name, record in records.items())
+    entries = [*_own_model(case.model, catalogue, _day(report, case.as_of)), *(_yaml({name: record}) for name, record in records.items())]
+    text = _single_line(head) + "\n\n" + "\n".join(entries)
     _checked(text, catalogue)
     return text
+
+
+def _own_model(model: Model, catalogue: Catalogue, day: str) -> tuple[str, ...]:
+    """The entry of a model that the catalogue does not have; it was there on the day of the run, whenever it was released."""
+    from fitcheck.catalogue.models import Model
+    from fitcheck.views.record_yaml import as_entry
+
+    if model.id not in catalogue.ids("model"):
+        released = model.released.model_copy(update={"value": min(model.released.value, day)})
+        return (as_entry(model.model_copy(update={"released": released})),)
+    if catalogue.get(Model, model.id) != model:
+        raise UsageError(
+            f"the catalogue has another model called {model.id}", hint="rename the folder or file, or write --model with the catalogue's id"
+        )
+    return ()
 
 
 def _single_line(text: str) -> str:
