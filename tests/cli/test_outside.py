@@ -36,12 +36,21 @@ PARAMETERS = 2 * (2 * 64 * 64 + 2 * 32 * 64 + 3 * 96 * 64 + 2 * 64) + 2 * 128 * 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory):
     """A small Llama as a repository has it."""
-    folder = tmp_path_factory.mktemp("repository") / "tiny-llama"
+    return small_llama(tmp_path_factory.mktemp("repository") / "tiny-llama", "BF16", "bfloat16")
+
+
+@pytest.fixture(scope="module")
+def weights_in_32_bits(tmp_path_factory):
+    """The same as it was trained."""
+    return small_llama(tmp_path_factory.mktemp("repository") / "tiny-llama-f32", "F32", "float32")
+
+
+def small_llama(folder, dtype, called):
     folder.mkdir()
-    tensors = {"model.embed_tokens.weight": ("BF16", 128, 64), "model.norm.weight": ("BF16", 64), "lm_head.weight": ("BF16", 128, 64)}
-    tensors |= {f"model.layers.{layer}.{name}.weight": ("BF16", *shape) for layer in range(2) for name, *shape in LAYER}
+    tensors = {"model.embed_tokens.weight": (dtype, 128, 64), "model.norm.weight": (dtype, 64), "lm_head.weight": (dtype, 128, 64)}
+    tensors |= {f"model.layers.{layer}.{name}.weight": (dtype, *shape) for layer in range(2) for name, *shape in LAYER}
     write(folder / "model.safetensors", of(**tensors))
-    (folder / "config.json").write_text(json.dumps(CONFIG))
+    (folder / "config.json").write_text(json.dumps(CONFIG | {"torch_dtype": called}))
     return folder
 
 
@@ -112,7 +121,7 @@ def test_cost_takes_what_fit_takes(weights):
     assert "tiny-llama" in ran.out
 
 
-@pytest.mark.parametrize("kind", ["weights", "ggufs"])
+@pytest.mark.parametrize("kind", ["weights", "weights_in_32_bits", "ggufs"])
 def test_yaml_is_accepted_as_it_is_and_read_back_the_same(request, tmp_path, kind):
     folder = request.getfixturevalue(kind)
     ran = inside("inspect", str(folder), "--yaml")
