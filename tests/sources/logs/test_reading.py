@@ -1,6 +1,9 @@
 """Runs, ranks, files, and what comes from outside: told apart, put together, or refused with one clear error."""
 
 import json
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -121,6 +124,53 @@ def test_colours_progress_bars_docker_and_powershell(tmp_path):
         assert "\x1b" not in printed.kv.line
 
 
+def test_a_pipe_and_standard_input():
+    """As in `docker logs server | fitcheck calibrate -` and `fitcheck calibrate <(docker logs server)`."""
+    log = START + "(Worker_TP0 pid=8) INFO Available KV cache memory: 3.00 GiB\n"
+    command = [sys.executable, "-m", "fitcheck", "calibrate", "--format", "json"]
+    for words in (["-"], ["/dev/stdin"]):
+        ran = subprocess.run([*command, *words], input=log, capture_output=True, text=True, timeout=60, check=False)
+        assert ran.returncode == 0, ran.stderr
+        report = json.loads(ran.stdout)["result"]
+        assert (report["engine"], report["files"]) == ("vllm", ["stdin"])
+    ran = subprocess.run([*command, "-"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 4
+    assert "stdin: no line of an engine's start" in ran.stderr
+
+
+COLLECTED = (
+    "vllm-server-1  | ",
+    "2026-05-28T13:30:53.123456789Z ",
+    "2026-05-28T13:30:53.123456789+02:00 stdout F ",
+    "Nov 25 10:03:07 sv-ai vllm[174008]: ",
+    "server | 2026-05-28T13:30:53Z ",
+)
+
+
+@pytest.mark.parametrize("before", COLLECTED)
+def test_what_a_collector_writes_before_each_line_hides_no_process(before):
+    """Two data-parallel engines are one start, and of ranks the one with least counts, as in the same log without it."""
+    log = "".join(
+        f"(EngineCore_DP{rank} pid=7{rank}) INFO [core.py:1] Initializing a V1 LLM engine (v0.20.0) with config: model='org/one', "
+        f"max_seq_len=4096\n(EngineCore_DP{rank} pid=7{rank}) INFO Available KV cache memory: {3 - rank}.00 GiB\n"
+        for rank in (0, 1)
+    )
+    plain, collected = read_text(log), read_text("".join(before + line + "\n" for line in log.splitlines()))
+    assert [(figure.term, figure.value, figure.where) for figure in collected.figures] == [
+        (figure.term, figure.value, figure.where) for figure in plain.figures
+    ]
+    assert printed_of(collected).kv.value == 2 * GIB
+    assert not any("starts" in note for note in collected.notes)
+
+
+def test_a_log_of_a_million_lines_is_read_in_seconds():
+    """Days of serving after the start: most of its lines have none of the words that are looked for."""
+    line = "INFO 06-22 02:56:47 [loggers.py:116] Engine 000: Avg prompt throughput: 0.0 tokens/s\n"
+    began = time.process_time()
+    assert printed_of(read_text(START + "Available KV cache memory: 3.00 GiB\n" + line * 100_000)).kv.value == 3 * GIB
+    assert time.process_time() - began < 3  # 0.6 s where 1,000,000 of them took 15
+
+
 def test_lines_are_counted_as_editors_do():
     assert [number for number, line in clean_lines("a\r\nb\rc\nd") if line] == [1, 2, 2, 3]
 
@@ -139,8 +189,12 @@ def test_what_is_no_such_log_is_one_clear_error(tmp_path, text):
 
 
 def test_missing_files_and_folders(tmp_path):
-    for path in (tmp_path, tmp_path / "none.log"):
-        with pytest.raises(DataError, match="no such file"):
+    for path, words in (
+        (tmp_path, "is a folder"),
+        (tmp_path / "none.log", "no such file"),
+        (tmp_path / "a\x1b[2Jb", r"a\\x1b\[2Jb: there"),
+    ):
+        with pytest.raises(DataError, match=words):
             read_logs([path])
     with pytest.raises(DataError, match="0 logs"):
         read_logs([])

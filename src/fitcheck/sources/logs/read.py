@@ -11,7 +11,7 @@ from fitcheck.sources.logs.bench import Bench, read_bench
 from fitcheck.sources.logs.contexts import of_the_model
 from fitcheck.sources.logs.reading import Figure, LogReading, Setting
 from fitcheck.sources.logs.scan import Run, scan
-from fitcheck.sources.logs.text import read_log
+from fitcheck.sources.logs.text import log_name, read_log
 
 HINT = "logs of vLLM, SGLang and llama.cpp as they start are read, and results of llama-bench, vllm bench and sglang.bench_serving"
 MOST_LOGS = 1_024
@@ -46,7 +46,7 @@ def read_text(text: str, file: str = "log") -> LogReading:
 
 def _read(path: Path) -> _Part:
     text, cut = read_log(path)
-    return _part(text, path.name, cut=cut)
+    return _part(text, log_name(path), cut=cut)
 
 
 def _part(text: str, file: str, *, cut: bool) -> _Part:
