@@ -28,8 +28,11 @@ def contribution(case: CalibrationCase, report: CalibrationReport, catalogue: Ca
     if case.model is None or case.model.id not in catalogue.ids("model"):
         raise UsageError(
             "a recipe names a model of the catalogue, and this is none" + (f" ({case.unknown_model})" if case.unknown_model else ""),
-            hint="write --model with its id; 'fitcheck models' lists them",
+            hint="write --model with its id ('fitcheck models' lists them), or make its entry with "
+            "'fitcheck inspect SOURCE --yaml > mine.yaml' and write --overlay mine.yaml",
         )
+    if case.another_model is not None:
+        raise UsageError(case.another_model, hint="leave --model out, or give the log of that model")
     records = {_recipe_id(case, report): _recipe(case, report)}
     if report.measured is not None:
         records[case.device.id] = _device(case, report.measured, catalogue)

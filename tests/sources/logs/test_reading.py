@@ -138,7 +138,34 @@ def test_a_pipe_and_standard_input():
     assert "stdin: no line of an engine's start" in ran.stderr
 
 
+def test_ranks_tell_the_degree_where_the_settings_are_not_in_the_log():
+    """The lines that people copy: eight ranks of SGLang, three of which are here."""
+    log = "".join(
+        f"[2026-02-26 16:41:18 TP{rank}] Load weight end. type=KimiK25ForConditionalGeneration, avail mem=210.08 GB, mem usage=73.58 GB.\n"
+        f"[2026-02-26 16:41:18 TP{rank}] KV Cache is allocated. #tokens: 2454421, KV size: 160.63 GB\n"
+        for rank in (6, 7, 0)
+    )
+    printed = printed_of(read_text(log))
+    assert (printed.tp, printed.pp, printed.devices) == (8, 1, 8)
+    assert any(note.startswith("tp 8 by the names of the ranks") for note in printed.notes)
+    stated = printed_of(read_text("[2026-02-26 16:40:00] server_args=ServerArgs(model_path='org/one', tp_size=16)\n" + log))
+    assert (stated.tp, stated.devices, len(stated.notes)) == (16, 16, 0)
+    split = "(Worker_PP1_TP3 pid=3) INFO Model loading took 9.00 GiB memory and 5.2 seconds\n"
+    assert (printed_of(read_text(split)).tp, printed_of(read_text(split)).devices) == (4, 8)
+    assert printed_of(read_text("(EngineCore_DP0 pid=2) INFO Available KV cache memory: 8.00 GiB\n")).devices is None
+
+
+def test_a_version_with_and_without_its_commit_is_one():
+    api = "INFO 06-22 02:53:50 [api_server.py:1287] vLLM API server version {}\n"
+    start = "INFO 06-22 02:54:20 [core.py:70] Initializing a V1 LLM engine (v0.9.2.dev192+g2c11a73) with config: model='org/one'\n"
+    assert read_text(api.format("0.9.2.dev192") + start).version == "0.9.2.dev192+g2c11a73"
+    for other in ("0.9.1", "0.9.2.dev192+gfffffff"):
+        with pytest.raises(DataError, match="different versions"):
+            read_text(api.format(other) + start)
+
+
 COLLECTED = (
+    "2026-09-10 10:00:00,123 ",
     "vllm-server-1  | ",
     "2026-05-28T13:30:53.123456789Z ",
     "2026-05-28T13:30:53.123456789+02:00 stdout F ",

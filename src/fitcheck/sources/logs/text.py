@@ -22,7 +22,7 @@ _BREAKS = re.compile(r"\r\n|[\n\r]")
 DOCKER = '{"log":'
 STANDARD_INPUT = "-"
 _HINT = "give the log of an engine's start, or a benchmark's result"
-_STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d) {1,4}"
+_STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: ?(?:Z|[+-]\d\d:?\d\d))? {1,4}"
 _COLLECTED = re.compile(
     r"(?:[\w.-]{1,80} {0,40}\| )?"
     rf"(?:{_STAMP}(?:std(?:out|err) [FP] )?"
