@@ -243,6 +243,23 @@ def test_any_name_of_a_folder_will_do(weights, tmp_path, name):
     assert inside("validate", str(entry)).code == 0
 
 
+def test_builds_in_folders_of_their_own_share_what_their_configs_share(weights, weights_in_32_bits, tmp_path):
+    for name, folder in (("bf16", weights), ("full", weights_in_32_bits)):
+        (tmp_path / name).mkdir()
+        for file in folder.iterdir():
+            (tmp_path / name / file.name).write_bytes(file.read_bytes())
+    found = answer("inspect", str(tmp_path))["model"]
+    assert found["architecture"]["family"] == "llama"
+    assert [(build["id"], sum(part["value"] for part in build["components"]) // PARAMETERS) for build in found["checkpoints"]] == [
+        ("bf16-model", 2),
+        ("full-model", 4),
+    ]
+    (tmp_path / "full" / "config.json").write_text(json.dumps(CONFIG | {"num_hidden_layers": 3}))
+    other = answer("inspect", str(tmp_path))
+    assert other["model"]["architecture"] is None
+    assert any("no config.json of all builds" in reason for reason in other["unknown"])
+
+
 def test_a_missing_shard_is_an_error_and_not_another_build(weights, tmp_path):
     for file in weights.iterdir():
         (tmp_path / file.name.replace("model.", "model-00001-of-00002.")).write_bytes(file.read_bytes())
