@@ -323,6 +323,7 @@ def test_what_was_read_goes_into_the_python_api(weights, tmp_path):
     for place in (weights, tmp_path):
         model = api.read_model(place)
         assert api.fit(model, cluster="rtx-4090").verdict.runs
+        assert api.fit(str(place), cluster="rtx-4090").checkpoint == api.fit(model, cluster="rtx-4090").checkpoint
         assert api.kv_memory(model, engine="vllm", context=4096).bytes == 256 * 4096
         assert api.cost(model, tokens="1M", cluster="rtx-4090", speed="100").rent == ()
 
