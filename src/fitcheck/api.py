@@ -50,8 +50,8 @@ def fit(
 ) -> FitReport:
     """Whether a model fits a cluster, as `fitcheck fit` answers it.
 
-    `model` is a name, a record, or what `read_model` made of a config, whose builds are then derived for the usual formats. `cluster` is
-    text as on the command line: a name, a description such as `2x24GiB@936GB/s`, or `here` for this machine. `context` is tokens per
+    `model` is whatever `read_model` takes, or what it gave: of a config the builds are derived for the usual formats. `cluster` is text as
+    on the command line: a name, a description such as `2x24GiB@936GB/s`, or `here` for this machine. `context` is tokens per
     user, a number or text such as `128k`; `tp`, `dp`, `dcp` and `ep` are tensor, data, decode-context and expert parallelism, and what
     they leave of the devices is pipeline parallel; `usable` is bytes per device or text such as `102GiB`; `as_of` is today (UTC) unless
     given; `calibrated` is a file whose measured overhead is taken: an engine's log, or what `fitcheck calibrate --yaml` wrote. Raises a
@@ -65,7 +65,7 @@ def fit(
     machine = find_machine(catalogue, cluster)
     case = fit_case(
         catalogue,
-        _as_record(model, day),
+        _as_record(catalogue, model, day, checkpoint),
         cluster=machine,
         as_of=day,
         context=context,
@@ -151,7 +151,7 @@ def calibration_case(
         printed_of(read_logs(files), named),
         as_of=day,
         source=source_url(source, files[0]),
-        model=_as_record(model, day) if model is not None else None,
+        model=_as_record(catalogue, model, day, checkpoint) if model is not None else None,
         cluster=cluster,
         checkpoint=checkpoint,
         forced_kv_dtype=getattr(model, "forced_kv_dtype", None),
@@ -196,16 +196,36 @@ def find_machine(catalogue: Catalogue, cluster: str) -> str | ClusterSpec:
     return cluster if machines is None else cluster_of(catalogue, read_host(this_machine()), machines, datetime.now(UTC).date())
 
 
-def _as_record(model: str | Model | ConfigModel, day: date) -> str | Model:
-    """A model that `fit_case` can look up or take as it is."""
+def _as_record(catalogue: Catalogue, model: str | Model | ConfigModel, day: date, build: str | None = None) -> str | Model:
+    """A model that `fit_case` can look up or take as it is; what lies elsewhere is read there, with the headers of `build`."""
     from pathlib import Path
 
+    if isinstance(model, str) and _lies_elsewhere(catalogue, model, day):
+        model = read_model(model, build=build)
     path = getattr(model, "path", None)
     if path is None:
         return model  # type: ignore[return-value]
     from fitcheck.sources.record import config_record
 
     return config_record(Path(path), day)
+
+
+def _lies_elsewhere(catalogue: Catalogue, text: str, day: date) -> bool:
+    """Whether a text names a model outside the catalogue, as `fitcheck fit` takes it."""
+    if not text.strip():
+        return False
+    from fitcheck.catalogue.lookup import find_model
+    from fitcheck.errors import UnknownId
+    from fitcheck.sources.hub_names import looks_like_repository
+    from fitcheck.sources.outside import is_explicit, is_outside
+
+    if is_explicit(text):
+        return True
+    try:
+        find_model(catalogue, text, day)
+    except UnknownId:
+        return is_outside(text) or looks_like_repository(text)
+    return False
 
 
 def price(rate: str, *, at: str | datetime, input: int, output: int, cached: int = 0, catalogue: Catalogue | None = None) -> PriceReport:
@@ -236,7 +256,7 @@ def cost(
     if isinstance(options.get("cluster"), str):
         options["cluster"] = find_machine(catalogue, options["cluster"])
     day = as_of or datetime.now(UTC).date()
-    case = cost_case(catalogue, [_as_record(model, day) for model in models], tokens=tokens, as_of=day, **options)
+    case = cost_case(catalogue, [_as_record(catalogue, model, day) for model in models], tokens=tokens, as_of=day, **options)
     return answer(case)
 
 

@@ -23,6 +23,14 @@ def test_a_pruned_build_may_be_smaller_than_its_model():
     assert found(smaller.replace("    - id: bf16\n", "    - id: bf16\n      pruned: true\n")) == []
 
 
+def test_a_build_in_32_bits_says_so():
+    """8B parameters in 4 bytes each are 32 GB; what says 160 GB is wrong whatever it says of its bits."""
+    for size, bits, wrong in ((32, None, ["FC201"]), (32, 32, []), (32, 16, ["FC201", "FC203"]), (160, 160, ["FC201"])):
+        label = f"      bits_per_weight: {{value: {bits}, source: card}}\n" if bits else ""
+        text = GOOD.replace("value: 16000000000, source: card", f"value: {size}000000000, source: card")
+        assert sorted(one for one, _ in found(text.replace("    - id: bf16\n", f"    - id: bf16\n{label}"))) == wrong
+
+
 def test_what_follows_from_another_mistake_is_not_told():
     alone = GOOD.replace(
         'events:\n        - {status: effective, from: "2026-03-10"', 'events:\n        - {status: working, from: "2026-03-10"'

@@ -116,6 +116,25 @@ def test_a_model_that_the_catalogue_lacks_is_said_and_can_be_given(tmp_path):
     assert "write --model beside it" in inside("calibrate", str(other), "--checkpoint", "redhat-nvfp4", *DAY).err
 
 
+def test_a_log_of_another_model_is_said_and_is_no_entry(log):
+    words = "the log names RedHatAI/GLM-5.3-Flash-NVFP4, which is glm-5.3-flash in the catalogue, and it is held against qwen3-8b"
+    answer = json.loads(inside("calibrate", log, "--model", "qwen3-8b", "--format", "json", *DAY).out)
+    assert words in answer["warnings"]
+    ran = inside("calibrate", log, "--model", "qwen3-8b", "--cluster", "2xspark", "--yaml", *DAY)
+    assert (ran.code, ran.out) == (2, "")
+    assert words in ran.err
+    assert "which is" not in inside("calibrate", log, "--model", "glm-5.3-flash", *DAY).out
+
+
+def test_a_device_that_the_catalogue_lacks_is_named(tmp_path):
+    file = tmp_path / "llama.log"
+    file.write_text(
+        "  Device 0: NVIDIA Imaginary 9000, compute capability 8.9, VMM: yes\nllama_context: n_ctx = 4096\n"
+        "load_tensors:        CUDA0 model buffer size = 1000.00 MiB\nllama_context:      CUDA0 compute buffer size =   300.75 MiB\n"
+    )
+    assert "the catalogue does not know NVIDIA Imaginary 9000: --cluster says" in inside("calibrate", str(file), *DAY, columns=200).out
+
+
 def test_the_entry_is_accepted_as_it_is(recipe):
     assert inside("validate", str(recipe)).out.startswith("no findings")
     entries = yaml.safe_load(recipe.read_text())
@@ -158,11 +177,13 @@ def test_an_entry_needs_a_device_and_a_model_of_the_catalogue(log, tmp_path):
     assert "--model" in ran.err
 
 
-def test_a_model_from_outside_comes_with_its_own_entry(log, tmp_path):
+def test_a_model_from_outside_comes_with_its_own_entry(tmp_path):
     folder = tmp_path / "my-model"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(CONFIG))
-    ran = inside("calibrate", log, "--cluster", "2xspark", "--model", str(folder), "--checkpoint", "bf16", "--yaml", *DAY)
+    log = tmp_path / "own.log"
+    log.write_text(LOG.replace("RedHatAI/GLM-5.3-Flash-NVFP4", "/models/my-model"))
+    ran = inside("calibrate", str(log), "--cluster", "2xspark", "--model", str(folder), "--checkpoint", "bf16", "--yaml", *DAY)
     assert ran.code == 0, ran.err
     file = tmp_path / "mine.yaml"
     file.write_text(ran.out)

@@ -36,12 +36,21 @@ PARAMETERS = 2 * (2 * 64 * 64 + 2 * 32 * 64 + 3 * 96 * 64 + 2 * 64) + 2 * 128 * 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory):
     """A small Llama as a repository has it."""
-    folder = tmp_path_factory.mktemp("repository") / "tiny-llama"
+    return small_llama(tmp_path_factory.mktemp("repository") / "tiny-llama", "BF16", "bfloat16")
+
+
+@pytest.fixture(scope="module")
+def weights_in_32_bits(tmp_path_factory):
+    """The same as it was trained."""
+    return small_llama(tmp_path_factory.mktemp("repository") / "tiny-llama-f32", "F32", "float32")
+
+
+def small_llama(folder, dtype, called):
     folder.mkdir()
-    tensors = {"model.embed_tokens.weight": ("BF16", 128, 64), "model.norm.weight": ("BF16", 64), "lm_head.weight": ("BF16", 128, 64)}
-    tensors |= {f"model.layers.{layer}.{name}.weight": ("BF16", *shape) for layer in range(2) for name, *shape in LAYER}
+    tensors = {"model.embed_tokens.weight": (dtype, 128, 64), "model.norm.weight": (dtype, 64), "lm_head.weight": (dtype, 128, 64)}
+    tensors |= {f"model.layers.{layer}.{name}.weight": (dtype, *shape) for layer in range(2) for name, *shape in LAYER}
     write(folder / "model.safetensors", of(**tensors))
-    (folder / "config.json").write_text(json.dumps(CONFIG))
+    (folder / "config.json").write_text(json.dumps(CONFIG | {"torch_dtype": called}))
     return folder
 
 
@@ -112,7 +121,7 @@ def test_cost_takes_what_fit_takes(weights):
     assert "tiny-llama" in ran.out
 
 
-@pytest.mark.parametrize("kind", ["weights", "ggufs"])
+@pytest.mark.parametrize("kind", ["weights", "weights_in_32_bits", "ggufs"])
 def test_yaml_is_accepted_as_it_is_and_read_back_the_same(request, tmp_path, kind):
     folder = request.getfixturevalue(kind)
     ran = inside("inspect", str(folder), "--yaml")
@@ -234,6 +243,23 @@ def test_any_name_of_a_folder_will_do(weights, tmp_path, name):
     assert inside("validate", str(entry)).code == 0
 
 
+def test_builds_in_folders_of_their_own_share_what_their_configs_share(weights, weights_in_32_bits, tmp_path):
+    for name, folder in (("bf16", weights), ("full", weights_in_32_bits)):
+        (tmp_path / name).mkdir()
+        for file in folder.iterdir():
+            (tmp_path / name / file.name).write_bytes(file.read_bytes())
+    found = answer("inspect", str(tmp_path))["model"]
+    assert found["architecture"]["family"] == "llama"
+    assert [(build["id"], sum(part["value"] for part in build["components"]) // PARAMETERS) for build in found["checkpoints"]] == [
+        ("bf16-model", 2),
+        ("full-model", 4),
+    ]
+    (tmp_path / "full" / "config.json").write_text(json.dumps(CONFIG | {"num_hidden_layers": 3}))
+    other = answer("inspect", str(tmp_path))
+    assert other["model"]["architecture"] is None
+    assert any("no config.json of all builds" in reason for reason in other["unknown"])
+
+
 def test_a_missing_shard_is_an_error_and_not_another_build(weights, tmp_path):
     for file in weights.iterdir():
         (tmp_path / file.name.replace("model.", "model-00001-of-00002.")).write_bytes(file.read_bytes())
@@ -297,6 +323,7 @@ def test_what_was_read_goes_into_the_python_api(weights, tmp_path):
     for place in (weights, tmp_path):
         model = api.read_model(place)
         assert api.fit(model, cluster="rtx-4090").verdict.runs
+        assert api.fit(str(place), cluster="rtx-4090").checkpoint == api.fit(model, cluster="rtx-4090").checkpoint
         assert api.kv_memory(model, engine="vllm", context=4096).bytes == 256 * 4096
         assert api.cost(model, tokens="1M", cluster="rtx-4090", speed="100").rent == ()
 

@@ -83,6 +83,30 @@ def test_a_split_model_is_found_by_its_names():
             open_address(f"http://127.0.0.1:9/{name}").files()
 
 
+@pytest.mark.parametrize("part", [0, 1, 2])
+def test_shards_that_are_counted_from_0_to_their_count_are_all_found(part):
+    """As those of gpt-oss-20b: 00000, 00001 and 00002 of 00002."""
+    shard = Blob(b"\x08" + b"\0" * 7 + b"{}      ", 1000)
+    files = {f"/m/model-{number:05}-of-00002.safetensors": shard for number in (0, 1, 2)}
+    with Server(shelf(files)) as server, open_address(f"{server.url}/m/model-{part:05}-of-00002.safetensors") as store:
+        assert [file.path for file in store.files()] == [path[3:] for path in files]
+
+
+@pytest.mark.parametrize(("status", "kind"), [(403, None), (401, None), (404, None), (500, NetworkError), (429, NetworkError)])
+def test_a_config_that_cannot_be_asked_for_is_not_taken_to_be_missing(status, kind):
+    shard = Blob(b"\x08" + b"\0" * 7 + b"{}      ", 1000)
+    serve = answering(lambda request: ranged(request, shard) if request.path.endswith(".safetensors") else reply(status))
+    patience = Patience(connect_s=1, read_s=1, total_s=3, attempts=2, backoff_s=0.01)
+    with Server(serve) as server:
+        address = parse_web_address(f"{server.url}/m/model.safetensors")
+        with AddressStore(address, Cache(None), offline=False, patience=patience) as store:
+            if kind is None:
+                assert [file.path for file in store.files()] == ["model.safetensors"]
+                return
+            with pytest.raises(kind, match=f"config.json.*status {status}"):
+                store.files()
+
+
 @pytest.mark.parametrize(
     ("config", "found"), [(Blob(b'\xef\xbb\xbf {"model_type": "x"}', 23), True), (Blob(b"<html>", 6), False), (None, False)]
 )

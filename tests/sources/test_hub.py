@@ -14,7 +14,7 @@ from fitcheck.sources.hub import HubStore
 from fitcheck.sources.hub_names import Access, parse_repository
 from fitcheck.sources.store import Span
 from fitcheck.sources.wire import Patience
-from tests.sources.loopback import COMMIT, Blob, Hub, sharded
+from tests.sources.loopback import COMMIT, Blob, Hub, Server, answering, reply, sharded
 
 SECRET = "hf_secretsecretsecret"
 QUICK = Patience(connect_s=1, read_s=1, total_s=3, attempts=2, backoff_s=0.01)
@@ -189,6 +189,40 @@ def test_each_refusal_says_what_to_do(refusal, where, token, kind, message, hint
         assert len([request for request in hub.front.received if request.path.endswith(where)]) == (2 if again else 1)
 
 
+@pytest.mark.parametrize(
+    ("status", "message"), [(401, "redirects to"), (403, "redirects to"), (404, "redirects to"), (500, "out of order")]
+)
+def test_what_the_second_host_refuses_is_no_word_about_names_and_tokens(shards, status, message):
+    """A proxy or a firewall in front of it answers so: the hub has listed the file, and has let it be read."""
+    with Hub(dict(list(shards.items())[:3])) as hub, store_of(hub) as store:
+        hub.cdn.handler = answering(lambda _: reply(status, b"<Error>AccessDenied</Error>"))
+        with pytest.raises(NetworkError, match=message) as caught:
+            store.spans([Span("model-00001-of-00062.safetensors", 0, 8)])
+        assert hub.cdn.url.removeprefix("http://") in caught.value.message
+        assert "HF_TOKEN" not in caught.value.hint
+
+
+def test_a_mirror_that_hands_on_to_the_hub_hands_on_its_word():
+    """hf-mirror.com redirects what is gated to huggingface.co."""
+    with Hub({"config.json": Blob(b"{}", 2)}, refuse={"config.json": (401, "GatedRepo")}) as hub:
+        mirror = answering(lambda request: reply(308, Location=hub.front.url + request.target))
+        with (
+            Server(mirror) as front,
+            HubStore(parse_repository("org/model"), Access(front.url, None, False), Cache(None)) as store,
+            pytest.raises(NetworkError, match="access is restricted"),
+        ):
+            store.read("config.json", 10)
+
+
+def test_a_token_that_is_not_sent_over_http_is_said_to_be_none():
+    with Hub({}, private=True) as hub:
+        access = Access(hub.endpoint, None, False, withheld=True)
+        with HubStore(parse_repository("org/model"), access, Cache(None), patience=QUICK) as store, pytest.raises(NetworkError) as caught:
+            store.files()
+    assert "https://" in caught.value.hint
+    assert "HF_TOKEN" not in caught.value.hint
+
+
 def test_a_link_that_expired_is_asked_for_again(shards):
     with Hub(dict(list(shards.items())[:3])) as hub, store_of(hub) as store:
         path = "model-00001-of-00062.safetensors"
@@ -223,6 +257,26 @@ def test_a_listing_that_may_be_cut_off_is_read_page_by_page(tmp_path):
         with store_of(hub, f"org/model@{COMMIT}", cache=tmp_path) as store:
             assert len(store.files()) == 2500
         assert len(hub.front.received) == 4
+
+
+@pytest.mark.parametrize("named", ["https://huggingface.co", "http://hub.internal:3000/behind/a/proxy"])
+def test_pages_are_asked_of_the_endpoint_whatever_host_their_links_name(named):
+    """A mirror passes on the original's links, and a hub behind a proxy names itself as it knows itself."""
+    with Hub({f"file{index:05}.json": Blob(b"{}", 2) for index in range(1500)}) as hub, store_of(hub) as store:
+        plain = hub.answer
+        hub.front.handler = answering(lambda request: plain(request).replace(f"Link: <{hub.endpoint}".encode(), f"Link: <{named}".encode()))
+        assert len(store.files()) == 1500
+        assert len(hub.body("/api/models/org/model/tree/")) == 2
+
+
+def test_a_listing_that_goes_on_nowhere_is_not_taken_for_the_whole():
+    with Hub({f"file{index:05}.json": Blob(b"{}", 2) for index in range(1500)}) as hub, store_of(hub) as store:
+        page = b'[{"type": "file", "path": "a.json", "size": 2}]'
+        plain = hub.answer
+        lost = reply(200, page, Link='<https://elsewhere.example/>; rel="next"')
+        hub.front.handler = answering(lambda request: lost if "/tree/" in request.path else plain(request))
+        with pytest.raises(NetworkError, match="goes on at something that is no page of it"):
+            store.files()
 
 
 def test_a_listing_without_end_is_refused():

@@ -35,12 +35,12 @@ def test_where_the_token_comes_from(monkeypatch, tmp_path):
 
 def test_endpoint_and_offline_of_the_environment(monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_x")
-    assert access() == ("https://huggingface.co", "hf_x", False)
+    assert access() == ("https://huggingface.co", "hf_x", False, False)
     assert access(offline=True).offline
     monkeypatch.setenv("HF_HUB_OFFLINE", "on")
     assert access().offline
     monkeypatch.setenv("HF_ENDPOINT", "http://mirror.example/hf/")
-    assert access() == ("http://mirror.example/hf", None, True)  # a token does not go over http
+    assert access() == ("http://mirror.example/hf", None, True, True)  # a token does not go over http
     monkeypatch.setenv("HF_ENDPOINT", "https://mirror.example/hf/")
     assert access().token == "hf_x"
     monkeypatch.setenv("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1")

@@ -39,6 +39,8 @@ def contribution(case: CalibrationCase, report: CalibrationReport, catalogue: Ca
             "a recipe names its model, and this is not known" + (f" ({case.unknown_model})" if case.unknown_model else ""),
             hint="write --model with an id of the catalogue, or where it lies: org/name, a folder, a file",
         )
+    if case.another_model is not None:
+        raise UsageError(case.another_model, hint="leave --model out, or give the log of that model")
     records = {_recipe_id(case, report): _recipe(case, report)}
     if report.measured is not None:
         records[case.device.id] = _device(case, report.measured, catalogue)

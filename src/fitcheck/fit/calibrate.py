@@ -52,7 +52,7 @@ def calibrate(case: CalibrationCase) -> CalibrationReport:
         speeds=printed.speeds,
         measured=measured_overhead(printed, device, model, case.checkpoint, case.devices, case.source),
         not_compared=_reasons(rows),
-        notes=(*printed.notes, *(f"{what} is not in the prediction" for what in printed.uncounted)),
+        notes=(*_another(case), *printed.notes, *(f"{what} is not in the prediction" for what in printed.uncounted)),
         files=printed.files,
         day=printed.day,
     )
@@ -282,5 +282,15 @@ def _overhead(case: CalibrationCase) -> Iterator[CalibrationRow]:
         return
     fact = Fact(seen[0], 0, seen[1], "")
     known = known_overhead(case.device, case.engine, case.devices, case.printed.version)
-    because = "the catalogue has no figure for this engine" if case.device is not None else "the log names no device: --cluster says which"
+    because = "the catalogue has no figure for this engine" if case.device is not None else _unknown_device(case.printed)
     yield _row("overhead", fact, known[0] if known else None, known[1] if known else None, because=None if known else because)
+
+
+def _unknown_device(printed: Printed) -> str:
+    if printed.device is None:
+        return "the log names no device: --cluster says which"
+    return f"the catalogue does not know {ascii(printed.device)[1:-1][:120]}: --cluster says what it is, also in words (24GiB@936GB/s)"
+
+
+def _another(case: CalibrationCase) -> tuple[str, ...]:
+    return (case.another_model,) if case.another_model is not None else ()

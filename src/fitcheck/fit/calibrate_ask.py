@@ -65,6 +65,7 @@ def calibration_case(
         forced_kv_dtype=forced_kv_dtype,
         checkpoint=chosen,
         unknown_build=None if chosen is not None or record is None else f"which build of {record.id} it is: --checkpoint says it",
+        another_model=_another_model(catalogue, printed, record, as_of) if model is not None else None,
         device=device,
         count=count,
     )
@@ -81,6 +82,18 @@ def _model(catalogue: Catalogue, printed: Printed, model: str | Model | None, as
         return model, None
     if model is not None:
         return find_build(catalogue, model, as_of)
+    return _model_named(catalogue, printed, as_of)
+
+
+def _another_model(catalogue: Catalogue, printed: Printed, model: Model | None, as_of: date) -> str | None:
+    """That the catalogue knows the log's name, and as another model than the one asked for."""
+    own, _ = _model_named(catalogue, printed, as_of)
+    if own is None or model is None or own.id == model.id:
+        return None
+    return f"the log names {ascii(printed.model)[1:-1][:120]}, which is {own.id} in the catalogue, and it is held against {model.id}"
+
+
+def _model_named(catalogue: Catalogue, printed: Printed, as_of: date) -> tuple[Model | None, Checkpoint | None]:
     for name in (*model_names(printed.model or ""), *([printed.called] if printed.called else [])):
         try:
             return find_build(catalogue, name, as_of)

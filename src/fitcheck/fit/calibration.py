@@ -17,7 +17,8 @@ from fitcheck.frozen import frozen
 class CalibrationCase:
     """The question: what was printed, and what the catalogue knows of the model, the build, the device and the engine.
 
-    `unknown_model` says why there is no model, `unknown_build` why there is no checkpoint.
+    `unknown_model` says why there is no model, `unknown_build` why there is no checkpoint, `another_model` that the log's own name is one
+    of another model than was named beside it.
     """
 
     printed: Printed
@@ -29,6 +30,7 @@ class CalibrationCase:
     forced_kv_dtype: str | None = None
     checkpoint: Checkpoint | None = None
     unknown_build: str | None = None
+    another_model: str | None = None
     device: Device | None = None
     count: int | None = None
 

@@ -54,7 +54,14 @@ def new_client(patience: Patience, context: ssl.SSLContext) -> httpx.Client:
         verify=context,
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=8, keepalive_expiry=30.0),
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        event_hooks={"response": [_check_redirect]},
     )
+
+
+def _check_redirect(response: httpx.Response) -> None:
+    """Refuse a redirect that leads nowhere before httpx does, which calls an unreadable address a broken server, worth another attempt."""
+    if response.status_code in _REDIRECTS and "location" in response.headers:
+        redirect_target(str(response.request.url), response.headers["location"])
 
 
 def exchange(

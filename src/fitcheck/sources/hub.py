@@ -143,7 +143,8 @@ class HubStore:
         return Transport(progress=self._progress, patience=self._patience)
 
     def _asked(self, file: str | None) -> Asked:
-        return Asked(self.repository, self._page, file, self._access.token is not None)
+        access = self._access
+        return Asked(self.repository, self._page, file, access.token is not None, origin(access.endpoint), access.withheld)
 
     def _get(self, path: str, most_bytes: int, part: Range | None = None) -> Get:
         """The request for a file or a part of it: by its commit, so that its answer never changes."""

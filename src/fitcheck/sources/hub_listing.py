@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import re
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from fitcheck.errors import DataError, NetworkError
 from fitcheck.frozen import frozen
-from fitcheck.sources.hub_names import DEFAULT_ENDPOINT, check_path, is_commit
+from fitcheck.sources.hub_names import check_path, is_commit
 from fitcheck.sources.store import StoredFile
-from fitcheck.sources.weburl import origin
+from fitcheck.sources.weburl import MOST_CHARACTERS, origin, shown_url
 
 MOST_LISTING_BYTES = 16 * 1024**2
 MOST_RELIABLE_FILES = 1000
@@ -70,17 +70,24 @@ def parse_page(raw: bytes, where: str) -> list[StoredFile]:
 
 
 def next_page(headers: dict[str, str], url: str, endpoint: str) -> str | None:
-    """The address of the page that follows, on the endpoint itself: a mirror may pass on the original's."""
+    """The address of the page that follows `url`, None for the last.
+
+    It is asked of the endpoint itself, whatever host the link names: a mirror may pass on the original's, or know itself by another name.
+    Raises `NetworkError` for a link that says nothing of where to go on, as a listing that ends there would be taken for the whole.
+    """
     found = _NEXT.search(headers.get("link", ""))
     if found is None:
         return None
-    following = urljoin(url, found[1])
-    if endpoint != DEFAULT_ENDPOINT and following.startswith(f"{DEFAULT_ENDPOINT}/"):
-        following = endpoint + following.removeprefix(DEFAULT_ENDPOINT)
     try:
-        return following if origin(following) == origin(endpoint) else None
+        following: str = urljoin(url, found[1])
+        if origin(following) == origin(endpoint):
+            return following
+        query = urlsplit(following).query
     except ValueError:
-        return None
+        query = ""
+    if not query or len(query) > MOST_CHARACTERS or not query.isprintable():
+        raise NetworkError(f"{shown_url(url)}: the listing goes on at something that is no page of it", hint="check HF_ENDPOINT")
+    return str(urlunsplit(urlsplit(url)._replace(query=query)))
 
 
 def with_files(listing: Listing, files: list[StoredFile], where: str) -> Listing:

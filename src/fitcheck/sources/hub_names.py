@@ -44,11 +44,15 @@ class Repository(NamedTuple):
 
 
 class Access(NamedTuple):
-    """Where the hub is and who asks: `token` is None for nobody in particular."""
+    """Where the hub is and who asks: `token` is None for nobody in particular.
+
+    `withheld` says that there is a token, which goes to no other machine over http.
+    """
 
     endpoint: str
     token: str | None
     offline: bool
+    withheld: bool = False
 
 
 def is_commit(revision: object) -> bool:
@@ -96,8 +100,14 @@ def access(*, offline: bool = False) -> Access:
     """Endpoint, token and offline as the environment says. Raises `UsageError` for an endpoint that cannot be one."""
     endpoint = parse_endpoint(os.environ.get("HF_ENDPOINT") or DEFAULT_ENDPOINT)
     silent = _true("HF_HUB_DISABLE_IMPLICIT_TOKEN")
-    token = None if silent or not may_carry_secrets(endpoint) else find_token()
-    return Access(endpoint, token, offline or _true("HF_HUB_OFFLINE") or _true("TRANSFORMERS_OFFLINE"))
+    token = None if silent else find_token()
+    safe = may_carry_secrets(endpoint)
+    return Access(
+        endpoint,
+        token if safe else None,
+        offline or _true("HF_HUB_OFFLINE") or _true("TRANSFORMERS_OFFLINE"),
+        withheld=token is not None and not safe,
+    )
 
 
 def parse_endpoint(text: str) -> str:

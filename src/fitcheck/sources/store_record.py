@@ -28,6 +28,9 @@ FILES = "files"
 
 UNSETTLED_FORMAT = "unknown"
 _WEIGHTS = (".safetensors", ".gguf")
+_MOST_CONFIGS = 8
+_OF_A_BUILD = ("quantization_config", "quantization", "compression_config", "torch_dtype", "dtype", "transformers_version", "_name_or_path")
+"""Fields in which configs of one model differ that lie in folders of their own with a build each."""
 
 
 @frozen
@@ -102,13 +105,21 @@ def _listing(store: Store, config: ConfigModel | None) -> Listing:
 
 
 def _config(store: Store) -> dict[str, Any] | None:
-    """The config at the root, else the only one there is; of a store of one file, that file."""
+    """The config at the root, else the one that all folders with weights share; of a store of one file, that file."""
     files = [file.path for file in store.files()]
     there = [path for path in files if path.rpartition("/")[2] == "config.json"]
     if len(files) == 1 and files[0].endswith(".json"):
         there = files
-    path = "config.json" if "config.json" in there else there[0] if len(there) == 1 else None
-    return parse_config(store.read(path, MOST_BYTES), path) if path is not None else None
+    if "config.json" in there:
+        there = ["config.json"]
+    if len(there) > 1:
+        folders = {path.rpartition("/")[0] for path in files if path.lower().endswith(_WEIGHTS)}
+        there = [path for path in there if path.rpartition("/")[0] in folders][:_MOST_CONFIGS]
+    read = [parse_config(store.read(path, MOST_BYTES), path) for path in there]
+    plain = [{name: value for name, value in raw.items() if name not in _OF_A_BUILD} for raw in read]
+    if len(read) < 2:
+        return read[0] if read else None
+    return plain[0] if all(one == plain[0] for one in plain) else None
 
 
 def _names(store: Store) -> tuple[str, str]:
@@ -189,7 +200,7 @@ def _unknown(config: ConfigModel | None, gguf: GgufModel | None, read: Iterable[
     if gguf is not None and (config is None or config.architecture is None):
         reasons += list(gguf.unknown)
     if config is None and gguf is None:
-        reasons.append("there is no config.json, and weight files alone do not tell the architecture")
+        reasons.append("there is no config.json of all builds, and weight files alone do not tell the architecture")
     for found in read:
         reasons += list(found.contents.unknown)
         if found.format.name is None:

@@ -7,7 +7,7 @@ secret there) is sent, and never shown, cited or written down.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
@@ -93,7 +93,8 @@ class AddressStore:
             found = self._fetch([Span(name, 0, _PROBE_BYTES) for name in names])
             files = {name: _stored(name, one) for name, one in zip(names, found, strict=True)}
             if self._name.lower().endswith(".safetensors"):
-                files |= self._config()
+                files |= self._beside("config.json")
+                files |= self._beside(*part_zero(names))
             self._files = files
         return tuple(self._files[name] for name in sorted(self._files))
 
@@ -117,13 +118,24 @@ class AddressStore:
             results[place] = found.data
         return tuple(results)
 
-    def _config(self) -> dict[str, StoredFile]:
-        """The config beside safetensors, where there is one that is one."""
-        try:
-            found = self._fetch([Span("config.json", 0, _PROBE_BYTES)])[0]
-        except FitcheckError:
-            return {}
-        return {"config.json": _stored("config.json", found)} if found.data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else {}
+    def _beside(self, *names: str) -> dict[str, StoredFile]:
+        """Those of some files that are there, as far as a server that may call anything a page can tell: a config, or a first shard.
+
+        Raises `NetworkError` where the server does not say.
+        """
+        files: dict[str, StoredFile] = {}
+        for name in names:
+            try:
+                found = self._ask([self._wanted(name, _PROBE_BYTES, Range(0, _PROBE_BYTES))], _check_beside)[0]
+            except DataError:
+                continue
+            except NetworkError:
+                if self._fetcher.offline:
+                    continue
+                raise
+            begins = found.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" if name.endswith(".json") else found.data[8:9] == b"{"
+            files |= {name: _stored(name, found)} if begins else {}
+        return files
 
     def _file(self, path: str) -> StoredFile:
         self.files()
@@ -149,10 +161,10 @@ class AddressStore:
         place = part if part is not None else ("whole",)
         return Wanted(get, (key("web", identity(self._address.authorization), url, *place),), fixed=False)
 
-    def _ask(self, wanted: list[Wanted]) -> tuple[Found, ...]:
+    def _ask(self, wanted: list[Wanted], check: Callable[[Answer, Get], None] | None = None) -> tuple[Found, ...]:
         if not wanted:
             return ()
-        found = self._fetcher.fetch(wanted, self.label, self._check)
+        found = self._fetcher.fetch(wanted, self.label, check or self._check)
         for one, what in zip(found, wanted, strict=True):
             if one.answer is not None and origin(one.answer.url) != origin(what.get.url):
                 self._resolved[what.get.url] = one.answer.url
@@ -176,9 +188,26 @@ def part_names(name: str, where: str) -> tuple[str, ...]:
     if split is None:
         return (name,)
     part, parts = int(split["part"]), int(split["parts"])
+    if part == 0 and split["ending"].lower() == ".safetensors":
+        part = 1  # which `part_zero` adds
     if not 1 <= part <= parts <= MOST_PARTS:
         raise DataError(f"{where}: part {part:,} of {parts:,} is no part of a split model")
     return tuple(f"{split['stem']}-{number:05}-of-{parts:05}{split['ending']}" for number in range(1, parts + 1))
+
+
+def part_zero(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The shard before the first, where there may be one: OpenAI counts those of gpt-oss from 0 to the count itself."""
+    split = SPLIT.fullmatch(names[0])
+    return (f"{split['stem']}-{0:05}-of-{split['parts']}{split['ending']}",) if split is not None else ()
+
+
+def _check_beside(answer: Answer, get: Get) -> None:
+    """Of what may be missing: whatever a server refuses is (object stores answer 403), and what it cannot answer is not known."""
+    if answer.status in (200, 206):
+        return
+    if answer.status == 429 or answer.status >= 500:
+        raise _refusal(answer.status, get.what, False)
+    raise DataError(f"{get.what}: there is no such file (status {answer.status})")
 
 
 def _stored(name: str, found: Found) -> StoredFile:

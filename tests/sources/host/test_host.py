@@ -1,6 +1,9 @@
 """Readers on what no table of machines shows: masks, hostile files, tools that fail, and the machine this runs on."""
 
+import os
 import sys
+import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -140,6 +143,39 @@ def test_a_missing_tool_and_a_failing_one_give_nothing():
     assert run_tool(["no-such-tool-anywhere"]) is None
     assert run_tool([sys.executable, "-c", "raise SystemExit(3)"]) is None
     assert run_tool([sys.executable, "-c", "print('said')"]).strip() == "said"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a tool that starts another is written in sh")
+def test_a_tool_that_hangs_or_prints_without_end_is_ended_with_what_it_started(tmp_path, monkeypatch):
+    """A driver that is stuck keeps nvidia-smi waiting; a wrapper of it hands its output on to what it starts."""
+    tool, mark = tmp_path / "tool", tmp_path / "pid"
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr("fitcheck.sources.host.edge.TOOL_SECONDS", 0.5)
+    for body, said in (
+        ("sleep 60 & echo $! > PID; wait", None),
+        ("yes & echo $! > PID; wait", None),
+        ("sleep 60 & echo $! > PID; echo said", "said\n"),
+    ):
+        tool.write_text(f"#!/bin/sh\n{body.replace('PID', str(mark))}\n")
+        tool.chmod(0o755)
+        began = time.monotonic()
+        assert run_tool(["tool"]) == said
+        assert time.monotonic() - began < 5
+        assert ended(int(mark.read_text()))
+
+
+def ended(number):
+    """Whether a process is gone, or dead and not yet taken note of by the one that should."""
+    for _ in range(50):
+        try:
+            os.kill(number, 0)
+        except ProcessLookupError:
+            return True
+        state = Path(f"/proc/{number}/stat")
+        if state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z":
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def test_this_machine_answers():

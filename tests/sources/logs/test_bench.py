@@ -83,6 +83,30 @@ def test_the_table():
     assert (reading.engine, reading.model, str(reading.speeds[0].spread)) == ("llama.cpp", "qwen2 7B Q4_K - Medium", "100.06")
 
 
+OLD_TABLE = """| model                          |       size |     params | backend    | ngl | test       |              t/s |
+| ------------------------------ | ---------: | ---------: | ---------- | --: | ---------- | ---------------: |
+| llama 7B Q4_0                  |   3.56 GiB |     6.74 B | CUDA       |  99 | pp 512     | 4035.47 \u00b1 157.68 |
+| llama 7B Q4_0                  |   3.56 GiB |     6.74 B | CUDA       |  99 | tg 128     |    127.43 \u00b1 0.18 |
+"""
+"""As of January 2024 (github.com/ggml-org/llama.cpp/pull/4812)."""
+
+
+@pytest.mark.parametrize("before", ["", "    ", "bench-1  | "])
+def test_the_table_of_older_builds_indented_or_collected(before):
+    text = "".join(before + line + "\n" for line in OLD_TABLE.splitlines())
+    assert speeds(text) == [("prefill", "4035.47", 1, "total", "pp512"), ("decode", "127.43", 1, "total", "tg128")]
+
+
+def test_results_of_several_models_are_speeds_of_none():
+    """One table of a comparison: its rows are not the speeds of the first of its models."""
+    other = OLD_TABLE.splitlines()[2].replace("Q4_0", "Q8_0")
+    several = (OLD_TABLE + other, json.dumps([ROW, {**ROW, "model_filename": "/models/other.gguf"}]))
+    for text in several:
+        with pytest.raises(DataError, match="of different models"):
+            read_text(text)
+    assert len(speeds(OLD_TABLE + json.dumps(ROW))) == 3  # one model by its name in the table, and by its file
+
+
 def test_csv():
     reading = read_text(CSV)
     assert speeds(CSV) == [("prefill", "7285.676949", 1, "total", "pp512"), ("decode", "119.915244", 1, "total", "tg128")]

@@ -1,6 +1,9 @@
 """Runs, ranks, files, and what comes from outside: told apart, put together, or refused with one clear error."""
 
 import json
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -121,6 +124,80 @@ def test_colours_progress_bars_docker_and_powershell(tmp_path):
         assert "\x1b" not in printed.kv.line
 
 
+def test_a_pipe_and_standard_input():
+    """As in `docker logs server | fitcheck calibrate -` and `fitcheck calibrate <(docker logs server)`."""
+    log = START + "(Worker_TP0 pid=8) INFO Available KV cache memory: 3.00 GiB\n"
+    command = [sys.executable, "-m", "fitcheck", "calibrate", "--format", "json"]
+    for words in (["-"], ["/dev/stdin"]):
+        ran = subprocess.run([*command, *words], input=log, capture_output=True, text=True, timeout=60, check=False)
+        assert ran.returncode == 0, ran.stderr
+        report = json.loads(ran.stdout)["result"]
+        assert (report["engine"], report["files"]) == ("vllm", ["stdin"])
+    ran = subprocess.run([*command, "-"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 4
+    assert "stdin: no line of an engine's start" in ran.stderr
+
+
+def test_ranks_tell_the_degree_where_the_settings_are_not_in_the_log():
+    """The lines that people copy: eight ranks of SGLang, three of which are here."""
+    log = "".join(
+        f"[2026-02-26 16:41:18 TP{rank}] Load weight end. type=KimiK25ForConditionalGeneration, avail mem=210.08 GB, mem usage=73.58 GB.\n"
+        f"[2026-02-26 16:41:18 TP{rank}] KV Cache is allocated. #tokens: 2454421, KV size: 160.63 GB\n"
+        for rank in (6, 7, 0)
+    )
+    printed = printed_of(read_text(log))
+    assert (printed.tp, printed.pp, printed.devices) == (8, 1, 8)
+    assert any(note.startswith("tp 8 by the names of the ranks") for note in printed.notes)
+    stated = printed_of(read_text("[2026-02-26 16:40:00] server_args=ServerArgs(model_path='org/one', tp_size=16)\n" + log))
+    assert (stated.tp, stated.devices, len(stated.notes)) == (16, 16, 0)
+    split = "(Worker_PP1_TP3 pid=3) INFO Model loading took 9.00 GiB memory and 5.2 seconds\n"
+    assert (printed_of(read_text(split)).tp, printed_of(read_text(split)).devices) == (4, 8)
+    assert printed_of(read_text("(EngineCore_DP0 pid=2) INFO Available KV cache memory: 8.00 GiB\n")).devices is None
+
+
+def test_a_version_with_and_without_its_commit_is_one():
+    api = "INFO 06-22 02:53:50 [api_server.py:1287] vLLM API server version {}\n"
+    start = "INFO 06-22 02:54:20 [core.py:70] Initializing a V1 LLM engine (v0.9.2.dev192+g2c11a73) with config: model='org/one'\n"
+    assert read_text(api.format("0.9.2.dev192") + start).version == "0.9.2.dev192+g2c11a73"
+    for other in ("0.9.1", "0.9.2.dev192+gfffffff"):
+        with pytest.raises(DataError, match="different versions"):
+            read_text(api.format(other) + start)
+
+
+COLLECTED = (
+    "2026-09-10 10:00:00,123 ",
+    "vllm-server-1  | ",
+    "2026-05-28T13:30:53.123456789Z ",
+    "2026-05-28T13:30:53.123456789+02:00 stdout F ",
+    "Nov 25 10:03:07 sv-ai vllm[174008]: ",
+    "server | 2026-05-28T13:30:53Z ",
+)
+
+
+@pytest.mark.parametrize("before", COLLECTED)
+def test_what_a_collector_writes_before_each_line_hides_no_process(before):
+    """Two data-parallel engines are one start, and of ranks the one with least counts, as in the same log without it."""
+    log = "".join(
+        f"(EngineCore_DP{rank} pid=7{rank}) INFO [core.py:1] Initializing a V1 LLM engine (v0.20.0) with config: model='org/one', "
+        f"max_seq_len=4096\n(EngineCore_DP{rank} pid=7{rank}) INFO Available KV cache memory: {3 - rank}.00 GiB\n"
+        for rank in (0, 1)
+    )
+    plain, collected = read_text(log), read_text("".join(before + line + "\n" for line in log.splitlines()))
+    assert [(figure.term, figure.value, figure.where) for figure in collected.figures] == [
+        (figure.term, figure.value, figure.where) for figure in plain.figures
+    ]
+    assert printed_of(collected).kv.value == 2 * GIB
+    assert not any("starts" in note for note in collected.notes)
+
+
+def test_a_log_of_a_million_lines_is_read_in_seconds():
+    """Days of serving after the start: most of its lines have none of the words that are looked for."""
+    line = "INFO 06-22 02:56:47 [loggers.py:116] Engine 000: Avg prompt throughput: 0.0 tokens/s\n"
+    began = time.process_time()
+    assert printed_of(read_text(START + "Available KV cache memory: 3.00 GiB\n" + line * 100_000)).kv.value == 3 * GIB
+    assert time.process_time() - began < 3  # 0.6 s where 1,000,000 of them took 15
+
+
 def test_lines_are_counted_as_editors_do():
     assert [number for number, line in clean_lines("a\r\nb\rc\nd") if line] == [1, 2, 2, 3]
 
@@ -139,8 +216,12 @@ def test_what_is_no_such_log_is_one_clear_error(tmp_path, text):
 
 
 def test_missing_files_and_folders(tmp_path):
-    for path in (tmp_path, tmp_path / "none.log"):
-        with pytest.raises(DataError, match="no such file"):
+    for path, words in (
+        (tmp_path, "is a folder"),
+        (tmp_path / "none.log", "no such file"),
+        (tmp_path / "a\x1b[2Jb", r"a\\x1b\[2Jb: there"),
+    ):
+        with pytest.raises(DataError, match=words):
             read_logs([path])
     with pytest.raises(DataError, match="0 logs"):
         read_logs([])

@@ -72,13 +72,41 @@ def test_mistrals_consolidated_files_are_counted_once_and_it_is_said():
     listing = find_builds(Listed(*shards(2), "consolidated.safetensors", "model.safetensors.index.json"))
     assert [file.path for file in listing.builds[0].files] == shards(2)
     assert len(listing.builds) == 1
-    assert "consolidated.safetensors (1 files, 100 bytes) holds the same weights" in listing.notes[0]
+    assert "consolidated.safetensors (1 file, 100 bytes) holds the same weights" in listing.notes[0]
     several = find_builds(
         Listed(*shards(2), *shards(3, "consolidated"), "model.safetensors.index.json", "consolidated.safetensors.index.json")
     )
     assert [len(build.files) for build in several.builds] == [2]
     assert builds("consolidated.safetensors", "params.json") == {"consolidated": ["consolidated.safetensors"]}
     assert builds(*shards(3, "consolidated"), "consolidated.safetensors.index.json") == {"consolidated": shards(3, "consolidated")}
+
+
+GPT_OSS = [f"model-{number:05}-of-00002.safetensors" for number in (0, 1, 2)]
+"""The shards of huggingface.co/openai/gpt-oss-20b: three of them, counted from 0 to 2 of 2."""
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_gpt_oss_counts_its_shards_from_0_and_has_them_twice(indexed):
+    texts = {"model.safetensors.index.json": index(*GPT_OSS)} if indexed else {}
+    listing = find_builds(
+        Listed(
+            "config.json",
+            *GPT_OSS,
+            *texts,
+            "metal/model.bin",
+            "original/config.json",
+            "original/dtypes.json",
+            "original/model.safetensors",
+            texts=texts,
+        )
+    )
+    assert [(build.id, [file.path for file in build.files], build.problem) for build in listing.builds] == [("model", GPT_OSS, None)]
+    assert listing.notes == ("original (1 file, 100 bytes) holds the same weights in OpenAI's layout: not counted",)
+    large = [f"original/model--{number:05}-of-00007.safetensors" for number in range(1, 8)]
+    assert list(builds(*GPT_OSS, "original/dtypes.json", *large)) == ["model"]
+    assert builds("dtypes.json", "config.json", "model.safetensors") == {"model": ["model.safetensors"]}
+    with pytest.raises(DataError, match="00001 of 00002 is missing"):
+        find_builds(Listed(GPT_OSS[0], GPT_OSS[2]))
 
 
 def test_several_precisions_are_several_builds():

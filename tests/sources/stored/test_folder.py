@@ -101,6 +101,28 @@ def test_one_file_stands_for_its_series_and_nothing_else(tmp_path):
     assert local_store(tmp_path / "y.gguf").url == "file:y.gguf"
 
 
+def test_a_file_stands_for_a_shard_before_the_first_too(tmp_path):
+    """gpt-oss-20b is published as 00000, 00001 and 00002 of 00002."""
+    names = [f"model-{number:05}-of-00002.safetensors" for number in (0, 1, 2)]
+    for name in names:
+        (tmp_path / name).write_bytes(b"12345678")
+    for name in names:
+        assert [file.path for file in local_store(tmp_path / name).files()] == names
+
+
+def test_a_file_that_was_not_fetched_is_said_to_be_a_pointer(tmp_path):
+    """As git-lfs writes it, from its docs/spec.md."""
+    pointer = (
+        "version https://git-lfs.github.com/spec/v1\n"
+        "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+    )
+    for name in ("model.safetensors", "model.gguf"):
+        (tmp_path / name).write_text(pointer)
+        with pytest.raises(DataError, match=f"{name} is a pointer of Git LFS") as caught:
+            local_store(tmp_path / name).spans([Span(name, 0, 8)])
+        assert "git lfs pull" in caught.value.hint
+
+
 @pytest.mark.parametrize("path", ["nowhere", "a\0b", "x" * 5000])
 def test_what_is_not_there_is_said(tmp_path, path):
     with pytest.raises(DataError, match="no such file or folder"):

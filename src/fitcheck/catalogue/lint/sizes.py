@@ -14,6 +14,8 @@ from fitcheck.catalogue.provenance import BytesFigure, Cited, CountFigure, Numbe
 from fitcheck.units import GB, GIB, format_gib, parse_bytes
 
 ANY_FORMAT = (0.9, 18.0)
+FLOAT32_BITS = (30.0, 34.0)
+"""What is published in 32 bits (encoders, older models): believed where the build's own `bits_per_weight` says so too."""
 FORMAT_BITS: tuple[tuple[re.Pattern[str], float, float], ...] = tuple(
     (re.compile(pattern), low, high)
     for pattern, low, high in (
@@ -97,12 +99,12 @@ def _format_bounds(checkpoint: Checkpoint) -> tuple[float, float] | None:
 
 
 def bytes_against_parameters(entry: Entry[Model], _: Shelf) -> Iterator[Finding]:
-    """FC201, FC202: bytes no build of that many parameters has, or none in that format unless its own label says as many bits."""
+    """FC201, FC202: bytes no build of that many parameters has, or none in that format or in 32 bits unless its own label says as many."""
     for index, checkpoint in enumerate(entry.record.checkpoints):
         bits = bits_of(entry.record, checkpoint)
         bounds = _format_bounds(checkpoint)
         where = ("checkpoints", index, "components")
-        if bits is not None and bits.outside(*ANY_FORMAT):
+        if bits is not None and bits.outside(*ANY_FORMAT) and not (_labelled(checkpoint, bits) and not bits.outside(*FLOAT32_BITS)):
             yield entry.finding("FC201", f"{checkpoint.id} has {bits} bits per parameter (0.9 to 18 are possible)", where)
         elif bits is not None and bounds is not None and bits.outside(*bounds) and not _labelled(checkpoint, bits):
             low, high = bounds

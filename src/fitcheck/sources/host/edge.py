@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 MOST_BYTES = 4 * 1024**2
 TOOL_SECONDS = 20
+_GRACE_SECONDS = 1
 MOST = 2**63
 MOST_DIGITS = 24
 
@@ -61,16 +65,47 @@ def this_machine() -> Machine:
 
 
 def run_tool(words: Sequence[str]) -> str | None:
-    """The output of a tool found on PATH; None where it is missing, fails or takes too long."""
+    """The output of a tool found on PATH; None where it is missing, fails, takes too long or prints more than is read of it."""
     path = shutil.which(words[0])
     if path is None:
         return None
     try:
         # the words are this package's own, and nothing of them is read by a shell
-        done = subprocess.run([path, *words[1:]], capture_output=True, check=False, timeout=TOOL_SECONDS, stdin=subprocess.DEVNULL)  # noqa: S603
-    except (OSError, subprocess.SubprocessError):
+        process = subprocess.Popen(  # noqa: S603
+            [path, *words[1:]],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=os.name == "posix",
+        )
+    except OSError:
         return None
-    return done.stdout[:MOST_BYTES].decode("utf-8", errors="replace") if done.returncode == 0 else None
+    watchdog = threading.Timer(TOOL_SECONDS, _end, [process])
+    watchdog.daemon = True
+    watchdog.start()
+    assert process.stdout is not None
+    said = None
+    with process.stdout as stream, suppress(OSError, subprocess.SubprocessError):
+        try:
+            output = stream.read(MOST_BYTES + 1)
+            if len(output) <= MOST_BYTES and process.wait(_GRACE_SECONDS) == 0:
+                said = output.decode("utf-8", errors="replace")
+        finally:
+            watchdog.cancel()
+            if said is None:
+                _end(process)
+    return said
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a tool with whatever it started itself, which would hold its output open."""
+    with suppress(OSError):
+        if os.name == "posix":
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    with suppress(subprocess.SubprocessError):
+        process.wait(_GRACE_SECONDS)
 
 
 def nvml_module() -> Any:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import re
+import time
 from typing import Any
 
 from fitcheck.errors import UsageError
-from fitcheck.sources.host.edge import Machine
+from fitcheck.sources.host.edge import TOOL_SECONDS, Machine
 from fitcheck.sources.host.meminfo import parse_meminfo, unified_memory
 from fitcheck.sources.host.records import Accelerator
 from fitcheck.units import parse_bytes
@@ -32,8 +33,10 @@ def read_nvidia(machine: Machine) -> tuple[tuple[Accelerator, ...], tuple[str, .
         found = from_nvml(module, shared)
         if found is not None:
             return found, ()
+    began_s = time.monotonic()
     table = machine.run(["nvidia-smi", f"--query-gpu={_FIELDS}", "--format=csv"])
-    table = table or machine.run(["nvidia-smi", f"--query-gpu={_OLD_FIELDS}", "--format=csv"])
+    if not table and time.monotonic() - began_s < TOOL_SECONDS / 2:  # one that hangs does so again
+        table = machine.run(["nvidia-smi", f"--query-gpu={_OLD_FIELDS}", "--format=csv"])
     if table:
         return from_smi(table, shared), (INSTALL,) if module is None else ("NVML did not start, so nvidia-smi was read",)
     jetson = _jetson(machine, shared)

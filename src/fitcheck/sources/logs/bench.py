@@ -14,11 +14,12 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 from fitcheck.sources.logs.reading import BenchSpeed
-from fitcheck.sources.logs.text import clean_line
+from fitcheck.sources.logs.text import clean_line, uncollected
 
 MOST_RESULTS = 2_000
 MOST_TOK_PER_S = Decimal(10) ** 9
-_BENCH_TEST = re.compile(r"(pp|tg)(\d{1,9})(?: @ d(\d{1,9}))?")
+_BENCH_TEST = re.compile(r"(pp|tg) ?(\d{1,9})(?: @ d(\d{1,9}))?")
+"""`pp512`, `tg128 @ d4096`; before build 2300 or so `pp 512`."""
 _TEST_SPEED = re.compile(r"(\d{1,12}(?:[.,]\d{1,6})?)(?: {1,4}(?:±|\+-) {0,4}(\d{1,12}(?:[.,]\d{1,6})?))?")
 _LABEL = re.compile(r"^[#\s]{0,8}([A-Z][\w ()/.'-]{2,60}):\s{1,60}(\S.{0,60})$")
 _THROUGHPUT = re.compile(r"Throughput: [\d.]{1,20} requests/s, ([\d.]{1,20}) total tokens/s, ([\d.]{1,20}) output tokens/s")
@@ -42,7 +43,10 @@ SERVING = {
 
 
 class Bench(NamedTuple):
-    """Speeds of a result, the engine and device where it names them, and what it does not say."""
+    """Speeds of a result, the engine and device where it names them, and what it does not say.
+
+    `models` are all that the results of one form in one file name: speeds of several are no speeds of one.
+    """
 
     speeds: tuple[BenchSpeed, ...]
     engine: str | None = None
@@ -51,12 +55,13 @@ class Bench(NamedTuple):
     version: str | None = None
     day: str | None = None
     notes: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
 
 
 def read_bench(text: str) -> Bench | None:
     """The benchmark results in a text, or None where there are none."""
-    found = [result for reader in (_objects, _csv, _table, _blocks, _offline) for result in reader(text)]
-    found = found[:MOST_RESULTS]
+    by_form = [list(reader(text)) for reader in (_objects, _csv, _table, _blocks, _offline)]
+    found = [result for results in by_form for result in results][:MOST_RESULTS]
     if not found:
         return None
 
@@ -65,7 +70,9 @@ def read_bench(text: str) -> Bench | None:
 
     speeds = tuple(dict.fromkeys(speed for result in found for speed in result.speeds))
     notes = tuple(dict.fromkeys(note for result in found for note in result.notes))
-    return Bench(speeds, first("engine"), first("model"), first("device"), first("version"), first("day"), notes)
+    named = [tuple(dict.fromkeys(result.model for result in results if result.model)) for results in by_form]
+    models = max(named, key=len)
+    return Bench(speeds, first("engine"), first("model"), first("device"), first("version"), first("day"), notes, models)
 
 
 def _number(value: Any) -> Decimal | None:
@@ -174,10 +181,12 @@ def _csv(text: str) -> Iterator[Bench]:
 def _table(text: str) -> Iterator[Bench]:
     """Rows of llama-bench's Markdown table, whose columns depend on what was varied."""
     names: list[str] = []
+    if "t/s" not in text:
+        return
     for line in text.splitlines():
-        if not line.startswith("|"):
+        if "|" not in line[:200] or not (row := uncollected(clean_line(line[:2000])).strip()).startswith("|"):
             continue
-        cells = [cell.strip() for cell in clean_line(line[:2000]).strip().strip("|").split("|")]
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
         if "t/s" in cells and "test" in cells:
             names = cells
         elif names and len(cells) == len(names):

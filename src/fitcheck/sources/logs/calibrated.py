@@ -17,7 +17,7 @@ from fitcheck.fit.overhead_seen import measured_overhead, seen_overhead
 from fitcheck.fit.report import CitedSource
 from fitcheck.sources.logs.printed import printed_of, source_url
 from fitcheck.sources.logs.read import read_text
-from fitcheck.sources.logs.text import read_log
+from fitcheck.sources.logs.text import log_name, read_log
 
 _RECIPE = re.compile(r"^ {2}kind: recipe\b", re.MULTILINE)
 _HINT = "give a log that prints weights, cache and share of memory, or what 'fitcheck calibrate LOG --yaml' wrote"
@@ -31,7 +31,7 @@ def read_calibrated(catalogue: Catalogue, file: Path, day: date, cluster: str | 
     text, _ = read_log(file)
     if file.suffix in (".yaml", ".yml") or _RECIPE.search(text[: 1 << 20]):
         return _from_recipe(text, str(file))
-    printed = printed_of(read_text(text, file.name))
+    printed = printed_of(read_text(text, log_name(file)))
     case = calibration_case(catalogue, printed, as_of=day, source=source_url(None, file))
     device = case.device or find_cluster(catalogue, cluster).device
     found = measured_overhead(printed, device, case.model, case.checkpoint, case.devices, case.source)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
 
 from fitcheck.fit.printed import Fact
 from fitcheck.sources.logs.reading import Figure, LogReading
+
+_RANK = re.compile(r"(?<![A-Za-z])(TP|PP)(\d{1,4})(?!\d)")
 
 
 def fact(figure: Figure | None) -> Fact | None:
@@ -64,14 +67,24 @@ def decimal(value: object) -> Decimal | None:
 
 
 def degrees(reading: LogReading) -> dict[str, Any]:
-    """Parallel degrees as the settings state them; 1 where they do not."""
-    return {name: whole(reading.setting(name), 1) or 1 for name in ("tp", "pp", "dp", "dcp")}
+    """Parallel degrees as the settings state them, else as many ranks as are named; 1 where neither is."""
+    named = ranks_named(reading.figures)
+    return {name: whole(reading.setting(name)) or named.get(name, 1) for name in ("tp", "pp", "dp", "dcp")}
+
+
+def ranks_named(figures: Iterable[Figure]) -> dict[str, int]:
+    """Tensor and pipeline ranks by the highest that a process is named by: `Worker_PP0_TP1`, `TP7`, `DP0 TP3 EP3`."""
+    found: dict[str, int] = {}
+    for where in {figure.where for figure in figures if figure.where}:
+        for name, number in _RANK.findall(where):
+            found[name.lower()] = max(found.get(name.lower(), 1), int(number) + 1)
+    return found
 
 
 def devices_stated(reading: LogReading) -> int | None:
-    """How many devices the settings name, None where they name none."""
+    """How many devices the settings or the ranks name, None where they name none."""
     found = degrees(reading)
-    stated = any(setting.name in found for setting in reading.settings)
+    stated = any(setting.name in found for setting in reading.settings) or max(ranks_named(reading.figures).values(), default=1) > 1
     return int(found["tp"] * found["pp"] * found["dp"]) if stated else None
 
 

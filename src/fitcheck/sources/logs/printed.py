@@ -16,6 +16,7 @@ from fitcheck.sources.logs.reading import LogReading
 from fitcheck.sources.logs.run_llamacpp import llamacpp_run
 from fitcheck.sources.logs.run_sglang import sglang_run
 from fitcheck.sources.logs.run_vllm import vllm_run
+from fitcheck.sources.logs.text import log_name
 
 
 def printed_of(reading: LogReading, engine: str | None = None) -> Printed:
@@ -52,7 +53,7 @@ def _plain(reading: LogReading, common: dict[str, Any]) -> Printed:
 
 def source_url(source: str | None, log: Path) -> str:
     """An address as the catalogue cites it, of the log itself where none is given. Raises `UsageError` for one that it would refuse."""
-    url = source or "file:" + (re.sub(r"[^\w.+-]+", "-", log.name) or "log")
+    url = source or "file:" + (re.sub(r"[^\w.+-]+", "-", log_name(log)) or "log")
     try:
         return Source(url=url, read=date.min).url
     except ValueError:

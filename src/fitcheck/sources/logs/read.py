@@ -9,9 +9,10 @@ from typing import NamedTuple
 from fitcheck.errors import DataError
 from fitcheck.sources.logs.bench import Bench, read_bench
 from fitcheck.sources.logs.contexts import of_the_model
+from fitcheck.sources.logs.facts import ranks_named
 from fitcheck.sources.logs.reading import Figure, LogReading, Setting
 from fitcheck.sources.logs.scan import Run, scan
-from fitcheck.sources.logs.text import read_log
+from fitcheck.sources.logs.text import log_name, read_log
 
 HINT = "logs of vLLM, SGLang and llama.cpp as they start are read, and results of llama-bench, vllm bench and sglang.bench_serving"
 MOST_LOGS = 1_024
@@ -46,7 +47,7 @@ def read_text(text: str, file: str = "log") -> LogReading:
 
 def _read(path: Path) -> _Part:
     text, cut = read_log(path)
-    return _part(text, path.name, cut=cut)
+    return _part(text, log_name(path), cut=cut)
 
 
 def _part(text: str, file: str, *, cut: bool) -> _Part:
@@ -83,12 +84,15 @@ def _together(parts: list[_Part]) -> LogReading:
     engine = _one((part.engine or (part.bench and part.bench.engine) for part in parts), "engines")
     figures = tuple(figure for part in parts for figure in _placed(part, len(parts)))
     settings = tuple(setting for part in parts for setting in part.run.settings)
-    version = _one((figure.value for figure in figures if figure.term == "version"), "versions")
+    version = _version(str(figure.value) for figure in figures if figure.term == "version")
     benches = [part.bench for part in parts if part.bench is not None]
+    for bench in benches:
+        _one(bench.models, "models")  # of one form and one file: a table and a server call the same model differently
     names = [*_models(settings, figures), *(bench.model for bench in benches if bench.model)]
     devices = {figure.where for figure in figures if figure.term == "device" and figure.where is not None}
     named = [str(figure.value) for figure in figures if figure.term == "device"]
     notes = tuple(dict.fromkeys(note for part in parts for note in (*part.notes, *(part.bench.notes if part.bench else ()))))
+    notes = (*notes, *_unstated_ranks(settings, figures))
     return LogReading(
         engine=engine,
         build=next((part.fork for part in parts if part.fork), None),
@@ -103,6 +107,14 @@ def _together(parts: list[_Part]) -> LogReading:
         notes=notes,
         files=tuple(part.file for part in parts),
     )
+
+
+def _unstated_ranks(settings: tuple[Setting, ...], figures: tuple[Figure, ...]) -> Iterable[str]:
+    """What follows from the ranks' names alone, where the settings were not logged."""
+    stated = {setting.name for setting in settings}
+    for name, ranks in ranks_named(figures).items():
+        if ranks > 1 and name not in stated:
+            yield f"{name} {ranks} by the names of the ranks, of which {name.upper()}{ranks - 1} is the last: the log has no settings"
 
 
 def _placed(part: _Part, parts: int) -> Iterable[Figure]:
@@ -123,6 +135,16 @@ def _models(settings: tuple[Setting, ...], figures: tuple[Figure, ...]) -> list[
     if len(set(stated)) > 1 and len({name for name in stated if isinstance(name, str)}) > 1:
         raise DataError(f"the logs are of different models: {_listed(stated)}", hint="give the logs of one run")
     return names
+
+
+def _version(values: Iterable[str]) -> str | None:
+    """The one version, in its fullest form: one process prints `0.9.2` where another adds its commit, `0.9.2+g2c11a73`."""
+    found = sorted(dict.fromkeys(values), key=len)
+    if found and all(found[-1].partition("+")[0] == value.partition("+")[0] for value in found):
+        locals_ = {value.partition("+")[2] for value in found} - {""}
+        if len(locals_) < 2:
+            return found[-1]
+    return _one(found, "versions")
 
 
 def _one(values: Iterable[object], what: str) -> str | None:

@@ -6,7 +6,8 @@ Rules, in order:
 2. `*.gguf`: a file, or a series `-00001-of-0000N`, is a build. `mmproj` files are the vision tower of each; `imatrix` files are
    not models.
 3. `*.safetensors`: an index's files are a build. Without one, a series, or all single files of a precision together, as engines load them.
-4. `consolidated*.safetensors` (Mistral) beside other shards are the same weights once more, and are left out with a note.
+4. `consolidated*.safetensors` (Mistral) beside other shards are the same weights once more, and so is a folder with a `dtypes.json` below
+   them (OpenAI's own layout of gpt-oss): left out with a note.
 5. Files and folders named as a drafter (`mtp`, `eagle`, `draft`, ...) belong to the builds as drafters that are loaded on demand, unless
    the index of a build names them.
 6. `adapter_model.safetensors` (LoRA) is not a model; pickles (`pytorch_model*.bin`) cannot be read without running code, so only their size
@@ -168,6 +169,9 @@ def _safetensors_builds(store: Store, files: list[StoredFile], notes: list[str])
     apart: list[StoredFile] = []
     for folder, found in sorted(by_folder.items()):
         weights = [file for file in found if file.path.endswith(".safetensors")]
+        if weights and folder and builds and any(_name(file) == "dtypes.json" for file in found):
+            notes.append(f"{named(folder)} ({_sized(weights)}) holds the same weights in OpenAI's layout: not counted")
+            continue
         if folder and _DRAFTER_FOLDER.search(folder) and any(not _folder(build.files[0]) for build in builds):
             apart += weights
         elif weights:
@@ -191,10 +195,7 @@ def _folder_builds(
     mistral = [file for file in weights if _name(file).startswith("consolidated")]
     rest = [file for file in weights if not _name(file).startswith("consolidated")]
     if mistral and rest:
-        size = sum(file.bytes or 0 for file in mistral)
-        notes.append(
-            f"{named(_name(mistral[0]))} ({len(mistral)} files, {size:,} bytes) holds the same weights in Mistral's layout: not counted"
-        )
+        notes.append(f"{named(_name(mistral[0]))} ({_sized(mistral)}) holds the same weights in Mistral's layout: not counted")
         indexes = [path for path in indexes if not path.rpartition("/")[2].startswith("consolidated")]
     else:
         rest = mistral or rest
@@ -265,6 +266,10 @@ def _name(file: StoredFile) -> str:
 
 def _folder(file: StoredFile) -> str:
     return file.path.rpartition("/")[0]
+
+
+def _sized(files: list[StoredFile]) -> str:
+    return f"{len(files)} file{'' if len(files) == 1 else 's'}, {sum(file.bytes or 0 for file in files):,} bytes"
 
 
 def _some(names: list[str]) -> str:

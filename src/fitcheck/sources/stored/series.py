@@ -56,14 +56,19 @@ def series_of(files: Iterable[StoredFile]) -> list[Series]:
 
 
 def missing_in(series: Series) -> str | None:
-    """What is missing from a series, naming the numbers, or None."""
+    """What is missing from a series, naming the numbers, or None.
+
+    Files are counted from 1, or from 0 to one below the count, or, as OpenAI counts those of gpt-oss, from 0 to the count itself.
+    """
     if series.count == 1:
         return None
     there = set(series.numbers)
-    start = 0 if 0 in there and series.count not in there else 1
-    if series.count > 100_000 or len(there) == series.count:
+    if series.count > 100_000:
         return None if len(there) == series.count else f"{named(series.stem)} is said to have {series.count:,} files"
+    start = 0 if 0 in there and series.count not in there else 1
     absent = [number for number in range(start, start + series.count) if number not in there]
+    if not absent:
+        return None
     shown = ", ".join(f"{number:05d}" for number in absent[:5]) + (f" and {len(absent) - 5:,} more" if len(absent) > 5 else "")
     verb = "is" if len(absent) == 1 else "are"
     return f"{named(series.stem)} has {len(there)} of {series.count:,} files: {shown} of {series.count:05d} {verb} missing"
