@@ -1,7 +1,7 @@
 """The header of a GGUF file (versions 2 and 3), read in windows from its start.
 
 A header has no length of its own: keys and values come first, tokens among them, then the tensors. It is read in windows that grow, and
-what is understood is dropped, so that a range request or two are enough and memory stays small. Format: ggml `docs/gguf.md`; limits as
+what is understood is dropped, so that two or three range requests are enough and memory stays small. Format: ggml `docs/gguf.md`; limits as
 in `ggml/src/gguf.cpp` of llama.cpp build 11549 where it has one, else ours.
 """
 
@@ -18,8 +18,9 @@ from fitcheck.sources.stored.text import named
 
 FIRST_WINDOW_BYTES = 128 * 1024
 """Holds the whole header of a split file after its first, of an `mmproj`, and of a model whose tokens lie elsewhere."""
-NEXT_WINDOW_BYTES = 1024 * 1024
-"""Each further window doubles: a vocabulary of 256,000 with its merges, 12 MB, takes six requests in all."""
+NEXT_WINDOW_BYTES = 64 * 1024
+"""Each further window reaches to where the header likely ends, as what is read of the vocabulary tells, and is this long at least. Where
+nothing tells, it is an eighth of what was read."""
 MOST_WINDOW_BYTES = 16 * 1024 * 1024
 AT_ONCE = 8
 """Files whose windows are in memory together."""
@@ -31,6 +32,9 @@ MOST_NAME_BYTES = 256
 """llama.cpp refuses tensor names of 64 bytes and more (`GGML_MAX_NAME`)."""
 MOST_KEY_BYTES = (1 << 16) - 1
 MOST_DIMENSIONS = 4
+_INFO_BYTES = 72
+"""Of one tensor: its name with a length of 8 bytes, 4 for the number of dimensions, 8 for each, 4 for the type and 8 for the place."""
+_MODEL, _TOKENS, _TYPES, _SCORES, _MERGES = (f"tokenizer.ggml.{name}" for name in ("model", "tokens", "token_type", "scores", "merges"))
 DEFAULT_ALIGNMENT = 32
 MOST_ALIGNMENT = 1 << 20
 _OLDER = (b"lmgg", b"fmgg", b"tjgg", b"algg", b"GGML", b"GGMF", b"GGJT", b"GGLA")
@@ -95,6 +99,8 @@ class GgufReading:
         self.version = 0
         self.counts = (0, 0)
         self.metadata: dict[str, Any] = {}
+        self.reading = ""
+        self.tokens: tuple[int, int] | None = None
         self.keys: set[str] = set()
         self.infos: dict[str, tuple[int, int, tuple[int, ...]]] = {}
 
@@ -115,7 +121,7 @@ class GgufReading:
                 refuse(self.file, f"ends within its header, after {self.buffer.end:,} bytes")
             if short.needed > MOST_HEADER_BYTES or self.buffer.end >= MOST_HEADER_BYTES:
                 refuse(self.file, f"has a header of more than {MOST_HEADER_BYTES // 1024**2} MiB")
-            self.window = min(max(NEXT_WINDOW_BYTES, self.buffer.end, short.needed - self.buffer.end), MOST_WINDOW_BYTES)
+            self.window = min(max(NEXT_WINDOW_BYTES, self._likely(short) - self.buffer.end), MOST_WINDOW_BYTES)
 
     def _go_on(self) -> None:
         """Read on from what is already understood; what is left of the buffer is read again with the next window."""
@@ -129,6 +135,20 @@ class GgufReading:
             self._info()
             self.buffer.keep()
         self.header = self._finished()
+
+    def _likely(self, short: Short) -> int:
+        """Where the header likely ends, and a fiftieth more; where nothing tells, an eighth of what was read further on.
+
+        Behind the tokens come a type of 4 bytes for each, and scores of 4 bytes, or for `gpt2` merges, which repeat almost every token with
+        a space in it (gguf-py `vocab.py`, `gguf_writer.py`); at the end stand the tensors.
+        """
+        count, size = self.tokens or ((short.texts, short.size) if self.reading == _TOKENS else (0, 0))
+        merged = self.metadata.get(_MODEL) == "gpt2"
+        later = {_TYPES: 4 * count, _SCORES: 0 if merged else 4 * count, _MERGES: size + count if merged else 0}
+        behind = sum(taken for key, taken in later.items() if key not in self.keys and key != self.reading)
+        rest = short.likely + behind + _INFO_BYTES * (self.counts[0] - len(self.infos)) - self.buffer.end
+        told = count or short.texts or len(self.keys) == self.counts[1]
+        return self.buffer.end + max(rest + rest // 50, 0 if told else self.buffer.end // 8)
 
     def _begin(self) -> None:
         magic = self.buffer.take(4)
@@ -151,10 +171,13 @@ class GgufReading:
         self.buffer.keep()
 
     def _key(self) -> None:
-        key = self._name(MOST_KEY_BYTES, "a key")
+        self.reading = key = self._name(MOST_KEY_BYTES, "a key")
         if key in self.keys:
             refuse(self.file, f"gives the key {named(key)} twice")
+        start = self.buffer.at
         kept, value = self.keeper.value(self.buffer, key)
+        if key == _TOKENS and key in self.keeper.lengths:
+            self.tokens = (self.keeper.lengths[key].length, self.buffer.at - start)
         self.keys.add(key)
         if kept:
             self.metadata[key] = value
