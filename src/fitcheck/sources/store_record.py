@@ -19,6 +19,7 @@ from fitcheck.sources.config import MOST_BYTES, ConfigModel, config_model, parse
 from fitcheck.sources.gguf_model import GgufModel, read_metadata
 from fitcheck.sources.record import architecture_of, counted_by_config, model_of_config, slug, with_bits
 from fitcheck.sources.store import Store
+from fitcheck.sources.stored.ahead import asked_ahead
 from fitcheck.sources.stored.builds import Build, Listing, find_builds
 from fitcheck.sources.stored.reading import ReadBuild, read_builds
 from fitcheck.sources.stored.series import OF_ANY_MODEL
@@ -56,6 +57,7 @@ def read_store(store: Store, day: date, wanted: str | None = None, *, read_on: d
 
     Raises `DataError` where there is nothing to read, `UnknownId` for a build that is not there, and what the store raises.
     """
+    store = asked_ahead(store, MOST_BYTES)
     raw = _config(store)
     name, developer = _names(store)
     config = config_model(raw, name, store.url) if raw is not None else None
