@@ -111,6 +111,11 @@ MUTATIONS = (
     ),
     Mutation("FC213", '{value: "2.2 GiB", devices: 2', '{value: "3.5 GiB", devices: 2'),
     Mutation("FC214", '{status: effective, from: "2026-03-10", source: card}', '{status: effective, from: "2026-03-08", source: card}'),
+    Mutation(
+        "FC215",
+        "{kind: weights, value: 4500000000, source: quant}",
+        "{kind: experts, value: 4500000000, layer_bytes: [2000000000, 2500000000], source: quant}",
+    ),
     # prices
     Mutation("FC301", 'until: "2026-07-01T00:00Z"', 'until: "2026-07-01T00:01Z"', '- from: "2026-07-01T00:00Z"\n      offpeak'),
     Mutation("FC301", "status: withdrawn\n      offpeak", "status: effective\n      offpeak", '- from: "2026-08-01T00:00Z"'),

@@ -1,17 +1,23 @@
 import re
 
 import pytest
+from pydantic import ValidationError
 
 from fitcheck import fit, load_catalogue
-from fitcheck.catalogue.models import ComponentKind, Model
+from fitcheck.catalogue.models import Component, ComponentKind, Model
+from fitcheck.catalogue.provenance import Grade
 from fitcheck.errors import UsageError
-from fitcheck.fit.offload import Place, with_experts_apart
+from fitcheck.fit.layout import Layout
+from fitcheck.fit.offload import Place, divided, with_experts_apart
+from fitcheck.fit.placement import component_bytes
+from tests.golden import rows
 
 CATALOGUE = load_catalogue()
-GPT_OSS = CATALOGUE.get(Model, "gpt-oss-120b")
+DEEPSEEK = CATALOGUE.get(Model, "deepseek-v3")
 EXPERTS = ComponentKind.EXPERTS
-OTHERS = 116_829_156_672 - 36 * 128 * 3 * 2880 * 2880
-"""Parameters of gpt-oss-120b that are not in its 36 x 128 routed experts of three 2,880 x 2,880 matrices: 2,167,371,072."""
+MIB = 1024 * 1024
+OTHERS = DEEPSEEK.parameters.total.value - 58 * 256 * 3 * 7168 * 2048
+"""Parameters of DeepSeek V3 that are not in its 58 x 256 routed experts of three 7,168 x 2,048 matrices."""
 
 
 def ask(place=None, model="gpt-oss-120b", cluster="rtx-5090", engine="llama.cpp", **options):
@@ -20,8 +26,9 @@ def ask(place=None, model="gpt-oss-120b", cluster="rtx-5090", engine="llama.cpp"
 
 
 def test_what_is_not_an_expert_is_counted_in_sixteen_bits_at_most():
-    build = GPT_OSS.checkpoint("gguf-mxfp4")
-    parts = {part.kind: part.value for part in with_experts_apart(build, GPT_OSS.architecture, GPT_OSS.parameters.total.value)}
+    build = DEEPSEEK.checkpoint("gguf-q2-k")
+    assert [part.kind for part in build.components] == [ComponentKind.WEIGHTS]
+    parts = {part.kind: part.value for part in with_experts_apart(build, DEEPSEEK.architecture, DEEPSEEK.parameters.total.value)}
     assert parts[ComponentKind.WEIGHTS] == 2 * OTHERS
     assert parts[EXPERTS] == build.total_bytes - 2 * OTHERS
 
@@ -30,10 +37,57 @@ def test_the_bytes_of_layers_kept_and_away_add_up():
     report = ask("ram:22")
     here = {term.name: term.bytes for term in report.devices[0].terms}
     (away,) = report.devices[0].off_device
-    whole = GPT_OSS.checkpoint("gguf-mxfp4").total_bytes
+    whole = CATALOGUE.get(Model, "gpt-oss-120b").checkpoint("gguf-mxfp4").total_bytes
     assert here["weights"] + here["routed experts, 14 of 36 layers"] + away.bytes == whole
     assert away.component == "routed experts, 22 of 36 layers"
-    assert away.bytes == -((2 * OTHERS - whole) * 22 // 36)
+    # a layer: 128 experts of three 2,880 x 2,880 matrices in MXFP4 (17 B for 32) and their biases in 32 bits
+    assert away.bytes == 22 * 128 * 3 * (2880 * 2880 * 17 // 32 + 4 * 2880)
+
+
+def test_where_nobody_knows_the_experts_layers_are_alike_and_what_is_away_is_rounded_up():
+    (away,) = ask("ram:20", "deepseek-v3", "8xh200", checkpoint="gguf-q2-k").devices[0].off_device
+    assert away.bytes == -((2 * OTHERS - DEEPSEEK.checkpoint("gguf-q2-k").total_bytes) * 20 // 58)
+
+
+@pytest.mark.parametrize("row", rows("offload.yaml"), ids=lambda row: f"{row['model']}-{row['place']}-{'host' if 'host' in row else 'gpu'}")
+def test_what_llama_cpp_kept_in_host_memory_and_on_the_gpus(row):
+    devices = ask(row["place"], row["model"], "8xh200", checkpoint=row["checkpoint"], tp=1).devices[0]
+    host = sum(part.bytes for part in devices.off_device)
+    build = CATALOGUE.get(Model, row["model"]).checkpoint(row["checkpoint"])
+    found = host if "host" in row else build.total_bytes - host
+    assert found / MIB == pytest.approx(float(row.get("host", row.get("gpu"))), abs=float(row["within"])), row["source"]
+
+
+def component(*layer_bytes):
+    return Component(kind=EXPERTS, value=sum(layer_bytes), layer_bytes=layer_bytes, source=("x",), grade=Grade.DERIVED)
+
+
+def test_the_first_layers_leave_with_their_own_bytes():
+    # GLM-5 in IQ1_S_R4, 75 equal layers with experts behind three without: with all of them away llama.cpp printed 129,975.00 MiB, with
+    # --n-cpu-moe 74, which leaves the last four, 123,043.00 (https://hugingapi.com/sokann/GLM-5-GGUF-1.594bpw)
+    even = Component(kind=EXPERTS, value=129_975 * MIB, source=("x",), grade=Grade.DERIVED)
+    away, kept = divided(even, Place("ram", 71), 75)
+    assert (away.component.value, kept.component.value) == (123_043 * MIB, 6_932 * MIB)
+    away, kept = divided(component(50, 50, 30, 40), Place("ram", 3), 4)
+    assert (away.component.value, away.component.layer_bytes) == (130, (50, 50, 30))
+    assert (kept.component.value, kept.component.layer_bytes) == (40, (40,))
+
+
+def test_bytes_of_another_number_of_layers_are_not_taken_for_these():
+    away, _ = divided(component(50, 50, 30), Place("ram", 1), 4)
+    assert away.component.value == 33  # 130 / 4, rounded up
+
+
+def test_a_stage_holds_the_heaviest_layers_in_a_row():
+    two, last = Layout(1, 2, ""), component(30, 30, 50, 50)
+    assert component_bytes(last, two, 5)[0] == 130  # five layers in two stages: three in a row of the four with experts
+    assert component_bytes(last, two, 5, None, 4)[0] == 130
+    assert component_bytes(last, Layout(1, 1, ""), 5)[0] == 160
+
+
+def test_the_layers_of_a_part_add_up_to_it():
+    with pytest.raises(ValidationError, match="layer_bytes add up to 3, not to 4"):
+        Component(kind=EXPERTS, value=4, layer_bytes=(1, 2), source=("x",))
 
 
 def test_the_remedy_names_the_fewest_layers_that_do():

@@ -199,3 +199,33 @@ def test_junk_in_a_config_is_unknown_and_nothing_worse(data):
     except UnknownFact:
         return
     assert all(part.bytes > 0 for part in parts)
+
+
+def experts_of(name, mix):
+    config = next(row["config"] for row in ROWS if row["name"].startswith(name))
+    return next(part for part in derive_components(expanded(config), mix) if part.kind is ComponentKind.EXPERTS)
+
+
+def test_layers_that_a_mix_makes_heavier_are_told_apart():
+    # Qwen3-30B-A3B in Q4_K_M with -ngl 30: `CUDA0 model buffer size = 10750.86 MiB` (https://github.com/ggml-org/llama.cpp/issues/13729),
+    # the last 30 of 48 layers. Besides its experts a layer has queries and an output of 2,048 x 4,096, keys and values of 2,048 x 512,
+    # norms (2 x 2,048 + 2 x 128) and a router (128 x 2,048) in 32 bits; Q4_K takes 144 B for 256, Q6_K 210 B. The 14 that
+    # `use_more_bits` names (20, 23, ... 41, and 42 to 47) have their values in Q6_K.
+    found = experts_of("qwen3-30b-a3b", "Q4_K_M")
+    beside = 2 * 2048 * 4096 // 256 * 144 + 2048 * 512 // 256 * 144 + 4 * (2 * 2048 + 2 * 128) + 4 * 128 * 2048
+    values = 14 * 2048 * 512 // 256 * 210 + 16 * 2048 * 512 // 256 * 144
+    assert len(found.layer_bytes) == 48
+    assert round((sum(found.layer_bytes[18:]) + 30 * beside + values) / 1024**2, 2) == 10750.86
+
+
+def test_rows_that_no_k_quant_divides_differ_by_layer_too():
+    # Gemma 4 26B A4B in Q4_K_M: ik_llama.cpp prints 563.23 MiB for layer 0 and 468.93 for layer 3
+    # (https://github.com/ikawrakow/ik_llama.cpp/issues/1618). Beside the experts, layer 0 has the dense network's last matrix
+    # (2,816 x 2,112) in Q8_0 for Q5_0 (34 against 22 B for 32) and its values (2,816 x 2,048) in Q6_K for Q4_K.
+    found = experts_of("gemma-4-26b-a4b", "Q4_K_M").layer_bytes
+    beside = 2816 * 2112 // 32 * (34 - 22) + 2816 * 2048 // 256 * (210 - 144)
+    assert (found[0] - found[3] + beside) / 1024**2 == pytest.approx(563.23 - 468.93, abs=0.01)
+
+
+def test_layers_that_are_alike_are_not_listed():
+    assert experts_of("qwen3-30b-a3b", "Q8_0").layer_bytes == ()

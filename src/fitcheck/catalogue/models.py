@@ -7,7 +7,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fitcheck.catalogue.layers import LayerGroup
 from fitcheck.catalogue.provenance import (
@@ -42,13 +42,22 @@ class Component(BytesFigure):
 
     `split` says how tensor parallelism treats it: divided over the ranks, or whole on each. An `optional` part is not loaded unless
     it is placed (`--place drafter=gpu`), such as a drafter that is downloaded apart. `place` is where those who run it keep the part, when
-    that is not where the engine would put it by itself.
+    that is not where the engine would put it by itself. `layer_bytes` are those of each layer that has the part, first to last, where they
+    are known and differ (llama.cpp's mixes); they add up to `value`.
     """
 
     place: Literal["gpu", "ram", "nvme"] | None = None
     kind: ComponentKind
     split: Literal["divided", "replicated"] = "divided"
     optional: bool = False
+    layer_bytes: tuple[Annotated[int, Field(ge=0)], ...] = ()
+
+    @model_validator(mode="after")
+    def _layers_add_up(self) -> "Component":
+        total = sum(self.layer_bytes)
+        if self.layer_bytes and total != self.value:
+            raise ValueError(f"layer_bytes add up to {total:,}, not to {self.value:,}")
+        return self
 
 
 class ResidentFigure(BytesFigure):

@@ -1,8 +1,8 @@
 """Parts of a build that are asked to lie outside the device's memory, by component and by layers.
 
 llama.cpp keeps the routed experts of the first layers in host RAM (`--n-cpu-moe N`, which counts leading layers without experts too;
-`--cpu-moe`; any tensors by `-ot`). Layers are taken to be alike; llama.cpp's K mixes keep some, the last ones among them, a few percent
-larger.
+`--cpu-moe`; any tensors by `-ot`). llama.cpp's K mixes keep the first and last layers and some between them larger; where a build does
+not say what each of its layers takes, they are taken to be alike.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Share(NamedTuple):
 
 
 def divided(component: Component, place: Place, expert_layers: int | None) -> list[Share]:
-    """Routed experts of so many layers at a place, of the others on the GPU, all layers alike. Raises `UsageError` for too many layers."""
+    """Routed experts of the first so many layers at a place, of the others on the GPU. Raises `UsageError` for too many layers."""
     asked = f"--place {component.kind}={place.where}:{place.layers}"
     layers = place.layers or 0
     if component.kind is not ComponentKind.EXPERTS:
@@ -55,13 +55,24 @@ def divided(component: Component, place: Place, expert_layers: int | None) -> li
         raise UsageError(f"{asked}: how many layers have experts is not known", hint=f"--place experts={place.where}")
     if not 1 <= layers <= expert_layers:
         raise UsageError(f"{asked}: {expert_layers} layers have routed experts", hint=f"1 to {expert_layers}")
-    away = ceil(component.value * layers / expert_layers)
-    parts = ((away, layers, place.where), (component.value - away, expert_layers - layers, "gpu"))
+    sizes = _each_layer(component, expert_layers)
+    away = first_layers(component, layers, expert_layers)
+    parts = ((away, layers, place.where, sizes[:layers]), (component.value - away, expert_layers - layers, "gpu", sizes[layers:]))
     return [
-        Share(component.model_copy(update={"value": size, "printed": None}), where, count, expert_layers)
-        for size, count, where in parts
+        Share(component.model_copy(update={"value": size, "printed": None, "layer_bytes": of_each}), where, count, expert_layers)
+        for size, count, where, of_each in parts
         if count
     ]
+
+
+def first_layers(component: Component, layers: int, expert_layers: int) -> int:
+    """Bytes of routed experts in the first `layers` of those that have any; rounded up where layers are taken to be alike."""
+    sizes = _each_layer(component, expert_layers)
+    return sum(sizes[:layers]) if sizes else ceil(component.value * layers / expert_layers)
+
+
+def _each_layer(component: Component, expert_layers: int) -> tuple[int, ...]:
+    return component.layer_bytes if len(component.layer_bytes) == expert_layers else ()
 
 
 def with_experts_apart(checkpoint: Checkpoint, architecture: Architecture | None, parameters: int) -> tuple[Component, ...]:

@@ -82,22 +82,27 @@ def component_bytes(
     Tensor parallelism divides what is divisible; replicated parts lie whole on each rank of a stage; routed experts are divided over the
     ranks of all replicas, in whole experts under expert parallelism. A pipeline stage holds its part of the layers, rounded up; embeddings
     and head are spread alike for want of their sizes. `expert_layers` says in how many layers the component's experts lie, where others
-    lie elsewhere: they are the last ones, so a stage may hold nothing but such.
+    lie elsewhere: they are the last ones, so a stage may hold nothing but such. Where the bytes of each layer are known, the heaviest run
+    of as many layers as a stage has counts.
     """
     routed = component.kind is ComponentKind.EXPERTS
     ranks = 1 if component.split == "replicated" else layout.tp * (layout.dp if routed else 1)
     stage, stages = (ceil(layers / layout.pp), layers) if layers and layout.pp > 1 else (1, layout.pp)
     if expert_layers is not None and stages > 1:
         stage, stages = min(stage, expert_layers), expert_layers
-    words = f"{component.value:,} B" + (f" x {stage}/{stages} layers" if stages > 1 else "")
+    sizes = component.layer_bytes if stages > 1 else ()
+    value = max(sum(sizes[at : at + stage]) for at in range(len(sizes))) if sizes else component.value
+    words = f"{value:,} B" + (f", the largest {min(stage, len(sizes))} of {len(sizes)} layers in a row" if sizes else "")
+    stage, stages = (1, 1) if sizes else (stage, stages)
+    words += f" x {stage}/{stages} layers" if stages > 1 else ""
     if routed and layout.ep and experts and ranks > 1:
         most = ceil(experts / ranks)
-        return ceil(component.value * stage * most / (stages * experts)), f"{words} x {most} of {experts} experts"
+        return ceil(value * stage * most / (stages * experts)), f"{words} x {most} of {experts} experts"
     if ranks > 1:
         words += f" / {ranks} ranks"
     elif layout.tp > 1:
         words += ", whole on each rank"
-    return ceil(component.value * stage / (stages * ranks)), words
+    return ceil(value * stage / (stages * ranks)), words
 
 
 def measured_resident(checkpoint: Checkpoint, engine: Engine, layout: Layout, placed: tuple[Placed, ...]) -> ResidentFigure | None:

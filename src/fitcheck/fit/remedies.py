@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fitcheck.catalogue.models import ComponentKind
 from fitcheck.fit.case import Case
-from fitcheck.fit.offload import Place, with_experts_apart
+from fitcheck.fit.offload import Place, first_layers, with_experts_apart
 from fitcheck.fit.report import CheckpointRow, Remedy, Verdict
 from fitcheck.fit.search import largest, longest_context, most_users
 from fitcheck.units import format_gib
@@ -69,7 +69,8 @@ def _experts_away(case: Case, plan: Plan, judge: Judge) -> Iterator[Remedy]:
     """Routed experts in host RAM: of the fewest layers that do, where an engine can divide them so, else all."""
     kind, engine = ComponentKind.EXPERTS, plan.engine
     apart = with_experts_apart(plan.checkpoint, case.model.architecture, case.model.parameter_count)
-    experts = sum(component.value for component in apart if component.kind is kind)
+    parts = [component for component in apart if component.kind is kind]
+    experts = sum(part.value for part in parts)
     placed = Place.read(case.places[kind]) if kind in case.places else Place("gpu")
     if (
         (placed.where != "gpu" and placed.layers is None)
@@ -90,5 +91,6 @@ def _experts_away(case: Case, plan: Plan, judge: Judge) -> Iterator[Remedy]:
         return
     kept = largest(layers - 1, lambda count: runs(f"ram:{layers - count}"))
     away = layers - kept
-    words = f"the routed experts of {away} of {layers} layers in host RAM ({format_gib(experts * away // layers, 1)}), slower"
+    size = sum(first_layers(part, away, layers) for part in parts)
+    words = f"the routed experts of {away} of {layers} layers in host RAM ({format_gib(size, 1)}), slower"
     yield Remedy(words, f"--engine {engine.id} --place experts=ram:{away}")

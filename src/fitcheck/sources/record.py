@@ -133,6 +133,7 @@ def _checkpoint(name: str, form: str, parts: tuple[DerivedComponent, ...], day: 
             grade=part.grade,
             note=part.formula,
             optional=part.kind is ComponentKind.DRAFTER,
+            layer_bytes=part.layer_bytes,
         )
         for part in parts
         if part.bytes

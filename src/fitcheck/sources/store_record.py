@@ -263,7 +263,15 @@ def _checkpoint(build: Build, read: ReadBuild | None, config: ConfigModel | None
 def _components(build: Build, read: ReadBuild | None) -> tuple[Component, ...]:
     if read is not None and read.contents.components:
         return tuple(
-            Component(kind=part.kind, value=part.bytes, source=(FILES,), grade=part.grade, note=part.note, optional=part.optional)
+            Component(
+                kind=part.kind,
+                value=part.bytes,
+                source=(FILES,),
+                grade=part.grade,
+                note=part.note,
+                optional=part.optional,
+                layer_bytes=part.layer_bytes,
+            )
             for part in read.contents.components
             if part.bytes
         )

@@ -23,12 +23,16 @@ from fitcheck.sources.tensors.record import Part, Piece, Sheet, Tensor
 
 @frozen
 class DerivedComponent:
-    """A part of a checkpoint: its bytes, and the formula with its numbers."""
+    """A part of a checkpoint: its bytes, and the formula with its numbers.
+
+    `layer_bytes` are those of each of its layers, where the format (a GGUF mix) stores them differently.
+    """
 
     kind: ComponentKind
     bytes: int
     formula: str
     grade: Grade
+    layer_bytes: tuple[int, ...] = ()
 
 
 def derive_tensors(config: dict[str, Any]) -> tuple[Tensor, ...]:
@@ -89,11 +93,25 @@ def _derive(config: dict[str, Any]) -> tuple[Sheet, str]:
 def _components(pieces: Iterable[Piece], grade: Grade) -> tuple[DerivedComponent, ...]:
     sizes: Counter[ComponentKind] = Counter()
     kinds: dict[ComponentKind, Counter[str]] = {}
+    layers: dict[ComponentKind, Counter[int]] = {}
     for piece in pieces:
         component = piece.part.component
         sizes[component] += piece.bytes
         kinds.setdefault(component, Counter())[piece.kind] += piece.elements
-    return tuple(DerivedComponent(kind, sizes[kind], _formula(kinds[kind], sizes[kind]), grade) for kind in ComponentKind if sizes[kind])
+        if piece.layer is not None:
+            layers.setdefault(component, Counter())[piece.layer] += piece.bytes
+    return tuple(
+        DerivedComponent(kind, sizes[kind], _formula(kinds[kind], sizes[kind]), grade, _unlike(layers.get(kind), sizes[kind]))
+        for kind in ComponentKind
+        if sizes[kind]
+    )
+
+
+def _unlike(layers: Counter[int] | None, whole: int) -> tuple[int, ...]:
+    """The bytes of each layer, first to last, where they are all that there is and not all the same."""
+    if layers is None or sum(layers.values()) != whole or len(set(layers.values())) == 1:
+        return ()
+    return tuple(size for _, size in sorted(layers.items()))
 
 
 def _formula(elements: Counter[str], size: int) -> str:

@@ -54,6 +54,18 @@ def test_a_split_file_with_its_tower(tmp_path):
     assert [len(spans) for spans in store.rounds] == [4]
 
 
+@pytest.mark.parametrize("options", [{}, {"split_max_tensors": 3}])
+def test_the_experts_of_each_layer_are_told_apart(tmp_path, options):
+    heavier = {
+        "blk.0.ffn_down_exps.weight": quantised(Type.Q6_K, 8, 256, 256),
+        "blk.0.ffn_up_exps.weight": quantised(Type.Q4_K, 8, 256, 256),
+    }
+    gguf_file(tmp_path / "x-Q4_K_M.gguf", moe(**heavier), "glm4moe", MOE_KEYS, **options)
+    (found,) = read_builds(local_store(tmp_path))
+    experts = next(part for part in found.contents.components if part.kind is ComponentKind.EXPERTS)
+    assert experts.layer_bytes == (8 * 256 * (210 + 144), 8 * 256 * 144)  # the draft layer's belong to the drafter
+
+
 def test_a_split_whose_files_are_not_of_one_model_is_refused(tmp_path):
     gguf_file(tmp_path / "x.gguf", moe(), "glm4moe", MOE_KEYS, split_max_tensors=4)
     first, second = sorted(tmp_path.glob("*.gguf"))

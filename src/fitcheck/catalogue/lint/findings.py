@@ -76,6 +76,9 @@ MEANINGS: dict[str, Meaning] = {
     "FC212": Meaning("error", "a figure is 0 or below; unknown is absent, never 0", "leave the figure out"),
     "FC213": Meaning("error", "devices hold far more weights than are downloaded", "check the size, its unit and `devices`"),
     "FC214": Meaning("error", "a checkpoint is older than its model", "check both dates"),
+    "FC215": Meaning(
+        "error", "bytes are given for other than the layers with experts", "give one figure for each, or leave layer_bytes out"
+    ),
     "FC301": Meaning("error", "two price periods of a rate overlap", _DEAD),
     "FC302": Meaning("error", "a promotion has no end", "give it `until`, or make it an ordinary price"),
     "FC303": Meaning("error", "cached input costs more than fresh input", "check whether the two are swapped"),

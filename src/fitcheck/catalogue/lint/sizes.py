@@ -155,6 +155,18 @@ def resident_too_much(entry: Entry[Model], _: Shelf) -> Iterator[Finding]:
                 yield entry.finding("FC213", message, ("checkpoints", index, "resident", number))
 
 
+def layer_count(entry: Entry[Model], _: Shelf) -> Iterator[Finding]:
+    """FC215: routed experts have bytes for each layer that has any."""
+    layers = entry.record.architecture.expert_layers if entry.record.architecture else None
+    for index, checkpoint in enumerate(entry.record.checkpoints):
+        for number, part in enumerate(checkpoint.components):
+            if part.layer_bytes and (part.kind is not ComponentKind.EXPERTS or len(part.layer_bytes) != layers):
+                message = (
+                    f"{checkpoint.id}: {part.kind} has bytes of {len(part.layer_bytes)} layers, the model {layers or 'none'} with experts"
+                )
+                yield entry.finding("FC215", message, ("checkpoints", index, "components", number, "layer_bytes"))
+
+
 def misprinted(entry: Entry[Record], _: Shelf) -> Iterator[Finding]:
     """FC211: an integer that does not round to what the source printed. Text that is no plain size is passed over."""
     for where, part in parts(entry.record):
@@ -177,4 +189,4 @@ def zero_figure(entry: Entry[Record], _: Shelf) -> Iterator[Finding]:
 
 
 EVERY_RECORD: tuple[Rule[Record], ...] = (misprinted, zero_figure)
-MODEL_RULES: tuple[Rule[Model], ...] = (bytes_against_parameters, stated_bits, resident_slip, resident_too_much)
+MODEL_RULES: tuple[Rule[Model], ...] = (bytes_against_parameters, stated_bits, resident_slip, resident_too_much, layer_count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from math import prod
@@ -18,6 +19,7 @@ OTHER = "other"
 """The part of tensors whose names say nothing; they count as weights."""
 
 _VALUES = {part: part.value for part in Part}
+_BLOCK = re.compile(r"blk\.([0-9]{1,6})\.")
 
 
 @frozen
@@ -25,7 +27,8 @@ class StoredComponent:
     """A part of a build that is placed as one: its bytes, and how they are known.
 
     `published` bytes are those of the files' own headers; `derived` ones come from the config, for a build that was not read. An `optional`
-    part lies in files of its own and is loaded only where it is asked for.
+    part lies in files of its own and is loaded only where it is asked for. `by_layer` are the bytes of each layer's routed experts, where a
+    GGUF file numbers them.
     """
 
     kind: ComponentKind
@@ -33,6 +36,13 @@ class StoredComponent:
     grade: Grade
     note: str
     optional: bool = False
+    by_layer: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def layer_bytes(self) -> tuple[int, ...]:
+        """The bytes of each layer, first to last, where they are all that there is and not all the same."""
+        sizes = tuple(size for _, size in self.by_layer)
+        return sizes if sum(sizes) == self.bytes and len(set(sizes)) > 1 else ()
 
 
 @frozen
@@ -90,10 +100,14 @@ def tally(
     parts = naming.parts(listed)
     sizes, counts, kinds, unknown = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     plain: dict[tuple[str, str], int] = {}
+    layers = Counter[int]()
     for tensor, part in zip(listed, parts, strict=True):
         name, dtype, shape, size, _ = tensor
         if gguf:
             kind, parameters = dtype, prod(shape)
+            block = _BLOCK.match(name) if part == Part.EXPERTS else None
+            if block:
+                layers[int(block[1])] += size
         elif dtype in PLAIN and name.endswith(".weight"):  # most are, and half a million are many
             plain[part, dtype] = plain.get((part, dtype), 0) + size
             continue
@@ -115,7 +129,7 @@ def tally(
     if sizes[OTHER]:
         notes.append(f"{sizes[OTHER]:,} bytes are in tensors whose names say nothing: they count as weights")
     return Contents(
-        components=_components(sizes, len(listed), optional=optional),
+        components=_components(sizes, layers, len(listed), optional=optional),
         parts={part: size for part, size in sizes.items() if size},
         parameters=None if unknown else sum(counts.values()),
         parameters_by_part=dict(counts),
@@ -142,7 +156,9 @@ def joined(first: Contents, *others: Contents) -> Contents:
             same = [part for part in found if part.kind is kind and part.optional is optional]
             if same:
                 notes = "; ".join(dict.fromkeys(part.note for part in same))
-                merged.append(StoredComponent(kind, sum(part.bytes for part in same), same[0].grade, notes, optional))
+                layers = sum((Counter(dict(part.by_layer)) for part in same), Counter[int]())
+                size = sum(part.bytes for part in same)
+                merged.append(StoredComponent(kind, size, same[0].grade, notes, optional, tuple(sorted(layers.items()))))
     unknown = tuple(dict.fromkeys(reason for one in every for reason in one.unknown))
     return Contents(
         tuple(merged),
@@ -156,7 +172,7 @@ def joined(first: Contents, *others: Contents) -> Contents:
     )
 
 
-def _components(sizes: Counter[str], tensors: int, *, optional: bool) -> tuple[StoredComponent, ...]:
+def _components(sizes: Counter[str], layers: Counter[int], tensors: int, *, optional: bool) -> tuple[StoredComponent, ...]:
     by_kind: dict[ComponentKind, list[str]] = {}
     for part in sizes:
         kind = ComponentKind.WEIGHTS if part == OTHER else Part(part).component
@@ -169,5 +185,6 @@ def _components(sizes: Counter[str], tensors: int, *, optional: bool) -> tuple[S
             note = f"headers of the files, {tensors:,} tensors" + (
                 f": {' + '.join(f'{sizes[p]:,} {p}' for p in parts)}" if len(parts) > 1 else ""
             )
-            found.append(StoredComponent(kind, size, Grade.PUBLISHED, note, optional))
+            by_layer = tuple(sorted(layers.items())) if kind is ComponentKind.EXPERTS else ()
+            found.append(StoredComponent(kind, size, Grade.PUBLISHED, note, optional, by_layer))
     return tuple(found)

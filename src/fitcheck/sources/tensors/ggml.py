@@ -11,7 +11,7 @@ from math import prod
 from typing import NamedTuple
 
 from fitcheck.frozen import frozen
-from fitcheck.sources.tensors.record import Piece, Tensor
+from fitcheck.sources.tensors.record import Part, Piece, Tensor
 
 BLOCKS: dict[str, tuple[int, int]] = {
     "F32": (1, 4),
@@ -88,10 +88,14 @@ def pieces(tensors: tuple[Tensor, ...], mix: str, shape: Shape) -> Iterator[Piec
     for row in values:
         yield _piece(row.tensor, settled(row.tensor, mix, value_type(row, mix, shape, len(values))))
     for row in downs:
-        yield _piece(row.tensor, settled(row.tensor, mix, down_type(row, mix, shape)))
+        yield _piece(row.tensor, settled(row.tensor, mix, down_type(row, mix, shape)))._replace(layer=row.layer)
     for tensor in tensors:
         if not (is_value(tensor) or is_down(tensor)):
-            yield _piece(tensor, settled(tensor, mix, other_type(tensor, mix, shape)), 1 if tensor.layers is None else len(tensor.layers))
+            kind = settled(tensor, mix, other_type(tensor, mix, shape))
+            if tensor.part is Part.EXPERTS:
+                yield from (_piece(tensor, kind)._replace(layer=layer) for layer in tensor.layers or ())
+            else:
+                yield _piece(tensor, kind, 1 if tensor.layers is None else len(tensor.layers))
 
 
 def _piece(tensor: Tensor, kind: str, layers: int = 1) -> Piece:

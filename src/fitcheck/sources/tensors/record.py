@@ -86,12 +86,16 @@ class Tensor:
 
 
 class Piece(NamedTuple):
-    """What a tensor takes in a format: its elements, all layers together, the name of what stores them, and bytes with scales."""
+    """What a tensor takes in a format: its elements, the name of what stores them, and bytes with scales.
+
+    All layers together; of one `layer` where the format stores layers differently.
+    """
 
     part: Part
     kind: str
     elements: int
     bytes: int
+    layer: int | None = None
 
 
 class Sheet:
