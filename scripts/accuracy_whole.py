@@ -56,7 +56,7 @@ def overhead_bytes(catalogue: Catalogue, device: Device, engine: str, peak_bytes
     """The overhead on so many of a device, else the engine's own; no less than the profiling peak and what comes beside, as in `fit`."""
     module = catalogue.get(Engine, engine)
     known = known_overhead(device, module, count, version)
-    beside = module.beside(count, version) if peak_bytes else None
+    beside = module.beside_on(device, count, version) if peak_bytes else None
     return max(known[0] if known is not None else 0, peak_bytes + (beside.value if beside is not None else 0))
 
 

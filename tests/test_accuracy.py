@@ -83,7 +83,7 @@ def test_overheads_of_logs_that_were_read_later(whole, catalogue):
     used, unseen = whole.whole_unseen(catalogue)
     assert all(abs(device.overhead - device.seen) < 0.8 * GIB for device in used)
     assert all(abs(device.error) < 0.01 for device in used)
-    assert sum(device.good for device in unseen) >= 0.6 * len(unseen)
+    assert sum(device.good for device in unseen) >= 0.5 * len(unseen)
 
 
 def test_caches_of_logs_that_were_read_later(figures, whole, catalogue):

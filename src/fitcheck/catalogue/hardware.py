@@ -111,6 +111,8 @@ class Device(Record):
     memory: Memory
     usable: tuple[UsableShare, ...] = ()
     overhead: tuple[Overhead, ...] = ()
+    beside_buffers: tuple[Overhead, ...] = ()
+    """What an engine holds on it beside the buffers that its module counts, where that is not as on other devices."""
     power: tuple[Power, ...] = ()
     prices: tuple[Price, ...] = ()
     link: Link | None = None
@@ -196,9 +198,10 @@ class Engine(Record):
     sources: dict[str, Source]
     note: str | None = None
 
-    def beside(self, count: int = 1, version: str | None = None) -> Overhead | None:
-        """What it holds on so many devices beside the buffers that its module counts; of the named version, else as new versions do."""
-        return _seen(self.beside_buffers, count, version)
+    def beside_on(self, device: Device | None, count: int = 1, version: str | None = None) -> Overhead | None:
+        """What it holds on so many of a device beside the buffers that its module counts; of the named version, else as new versions do."""
+        own = [figure for figure in device.beside_buffers if figure.engine == self.id] if device is not None else []
+        return _seen(own or self.beside_buffers, count, version)
 
     def serves(self, format_name: str, chip: Chip) -> bool:
         """Whether its stock builds serve checkpoints of a format on a chip."""

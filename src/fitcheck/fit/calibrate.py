@@ -263,7 +263,7 @@ def _parts(case: CalibrationCase) -> Iterator[CalibrationRow]:
             where = graphs if term == "CUDA graphs" else "a part of the overhead"
             yield _row(term, fact, None, because=f"{where}; no prediction is made of it alone")
     if printed.non_torch is not None:
-        beside = case.engine.beside(case.devices, printed.version)
+        beside = case.engine.beside_on(case.device, case.devices, printed.version)
         words = f"the catalogue's for {case.engine.name} on {case.devices}" if beside is not None else ""
         because = None if beside is not None else "a part of the overhead; no prediction is made of it alone"
         yield _row("memory outside PyTorch", printed.non_torch, beside.value if beside is not None else None, words, because=because)

@@ -126,9 +126,13 @@ def test_graphs_count_from_0_20_on_and_never_where_none_are_made():
 
 def test_memory_beside_buffers_is_that_of_the_number_of_devices_and_of_the_version():
     # medians of 0.19.0 on one, two and four H100s: 0.25, 2.07 and 2.13 GiB; 0.13 before 0.18
-    vllm = load_catalogue().get(Engine, "vllm")
-    found = [vllm.beside(count, version).value / GIB for count, version in ((1, None), (2, None), (8, None), (1, "0.17.1"), (2, "0.11"))]
+    catalogue = load_catalogue()
+    vllm, h100 = catalogue.get(Engine, "vllm"), catalogue.get(Device, "h100")
+    asked = ((1, None), (2, None), (8, None), (1, "0.17.1"), (2, "0.11"))
+    found = [vllm.beside_on(h100, count, version).value / GIB for count, version in asked]
     assert found == pytest.approx([0.25, 2.1, 2.1, 0.13, 0.55], abs=0.001)
+    elsewhere = [vllm.beside_on(catalogue.get(Device, "rtx-3090"), count, version).value / GIB for count, version in asked]
+    assert elsewhere == pytest.approx([0.25, 0.25, 0.25, 0.13, 0.13], abs=0.001)
 
 
 def test_a_peak_is_in_no_sum_of_caches_and_grows_with_the_batch():
