@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 import statistics
-from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -14,18 +12,10 @@ from typing import Any, NamedTuple
 import yaml
 
 from fitcheck import kv_memory
-from fitcheck.catalogue.hardware import Device, Engine
-from fitcheck.catalogue.load import Catalogue
-from fitcheck.catalogue.models import Architecture, Model
-from fitcheck.catalogue.recipes import Recipe
+from fitcheck.catalogue.models import Architecture
 from fitcheck.errors import FitcheckError
 from fitcheck.fit.engines.base import Ledger
-from fitcheck.fit.layout import Layout
-from fitcheck.fit.memory import batch_defaults
-from fitcheck.fit.overhead_seen import known_overhead
-from fitcheck.fit.placement import component_bytes, measured_resident, on_device, place_components
 from fitcheck.sources.config import ConfigModel
-from fitcheck.units import GIB
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data" / "accuracy"
 
@@ -33,9 +23,6 @@ PLAIN_BYTES = {"fp8": 1.0, "fp8_e4m3": 1.0, "q8_0": 34 / 32, "q4_0": 18 / 32}
 """Bytes of an element for the plain formula; 2 for any other name."""
 
 MISS = 0.03
-GB10 = "dgx-spark"
-LOW, HIGH = -0.03, 0.10
-"""Bounds of a good prediction of a whole device: under is the unsafe side."""
 
 
 class Answer(NamedTuple):
@@ -73,29 +60,6 @@ class Measures(NamedTuple):
         within = [sum(error <= bound for error in known) / len(found) for bound in (0.01, MISS)]
         under = sum(error is not None and error < -MISS for error in found)
         return cls(len(found), len(found) - len(known), median, p90, within[0], within[1], under)
-
-
-class Whole(NamedTuple):
-    """One device: what was predicted in all, the budget it is compared with, and the overhead that the log itself leaves."""
-
-    name: str
-    setting: str
-    weights: float
-    cache: float
-    overhead: float
-    budget: float
-    seen: float | None
-    source: str
-
-    @property
-    def error(self) -> float:
-        """Signed share of the budget."""
-        return (self.weights + self.cache + self.overhead) / self.budget - 1
-
-    @property
-    def good(self) -> bool:
-        """Whether it lies between the bounds."""
-        return LOW <= self.error <= HIGH
 
 
 def read_rows(name: str) -> list[dict[str, Any]]:
@@ -190,88 +154,3 @@ def exact_rows() -> list[tuple[dict[str, Any], bool]]:
         bytes_ = kv_memory(model, engine="llama.cpp", context=settings["n_ctx"] // users, users=users, **settings).bytes
         found.append((row, bytes_ == row["expected_bytes"]))
     return found
-
-
-def overhead_bytes(catalogue: Catalogue, device: Device, engine: str, peak_bytes: int, count: int, version: str | None) -> int:
-    """The overhead on so many of a device, else the engine's own; no less than the profiling peak and what comes beside, as in `fit`."""
-    module = catalogue.get(Engine, engine)
-    known = known_overhead(device, module, count, version)
-    beside = module.beside_buffers.value if peak_bytes and module.beside_buffers is not None else 0
-    return max(known[0] if known is not None else 0, peak_bytes + beside)
-
-
-def engines_default(device: Device, engine: str) -> dict[str, Any]:
-    """What an engine takes by itself on a device."""
-    return batch_defaults(device) if engine == "vllm" else {}
-
-
-def whole_logs(catalogue: Catalogue) -> tuple[list[Whole], Counter[str]]:
-    """Start-up logs that print weights, cache and utilisation; and why others are not asked."""
-    found, left = [], Counter[str]()
-    for row in read_rows("devices"):
-        reason = row.get("incomplete") or notes()["incomplete"].get(row["id"])
-        if reason:
-            left[reason] += 1
-            continue
-        device = catalogue.get(Device, row["device"])
-        total = row["total_gib"] * GIB if "total_gib" in row else device.memory.visible[0].value
-        units = row["concurrency"] if "concurrency" in row else row["tokens"] / row["context"]
-        settings = {**engines_default(device, row["engine"]), **row.get("settings", {})}
-        ledger = ledger_of(row, row["context"], **settings)
-        pool = ledger.bytes * units
-        budget, weights = row["utilisation"] * total, row["weights_gib"] * GIB
-        setting = f"{row['model']}, {row['engine']}, {device.name}" + (f", TP{row['tp']}" if row.get("tp", 1) > 1 else "")
-        version = row.get("settings", {}).get("vllm_version")
-        overhead = overhead_bytes(catalogue, device, row["engine"], ledger.compute_bytes, row.get("tp", 1), version)
-        found.append(Whole(row["id"], setting, weights, pool, overhead, budget, budget - weights - row["kv_bytes"], row["source"]))
-    return found, left
-
-
-def whole_recipes(catalogue: Catalogue) -> tuple[list[Whole], list[Whole], Counter[str]]:
-    """Recipes that state share of memory and tokens of the pool: of stock versions, of forks and images; and why others are not asked."""
-    stock: list[Whole] = []
-    forks: list[Whole] = []
-    left = Counter[str]()
-    for recipe in catalogue.recipes:
-        if recipe.setup.memory_fraction is None or recipe.setup.kv_tokens_printed is None:
-            continue
-        version = re.match(r"\d+\.\d+", recipe.engine_version or "")
-        try:
-            found = _whole_recipe(catalogue, recipe, version.group() if version else None)
-        except FitcheckError as error:
-            left[f"cache unknown: {error}"] += 1
-            continue
-        if isinstance(found, str):
-            left[found] += 1
-        else:
-            (stock if version else forks).append(found)
-    return stock, forks, left
-
-
-def _whole_recipe(catalogue: Catalogue, recipe: Recipe, version: str | None) -> Whole | str:
-    model, device, engine = catalogue.get(Model, recipe.model), catalogue.get(Device, recipe.device), catalogue.get(Engine, recipe.engine)
-    build = model.checkpoint(recipe.checkpoint) if recipe.checkpoint else None
-    setup, drafts = recipe.setup, recipe.speculation
-    if build is None or not build.components or model.architecture is None:
-        return "the build, its size or the architecture is not known"
-    if setup.context_tokens is None or setup.kv_tokens_printed is None:
-        return "the longest context is not stated"
-    if drafts is not None and (drafts.method.startswith("dflash") or (drafts.method != "none" and drafts.draft_tokens is None)):
-        return "a drafter whose weights and cache are not stated"
-    layout = Layout(setup.tp or 1, setup.pp or 1, "as the recipe runs it")
-    named = engines_default(device, engine.id)
-    if engine.id == "vllm":
-        named |= {"compute_capability": "12.1" if device.platform == GB10 else device.compute_capability}
-        named |= {"num_speculative_tokens": drafts.draft_tokens if drafts else None, "vllm_version": version}
-    dtype = setup.kv_dtype or "auto"
-    ledger = kv_memory(model, engine=engine.id, context=setup.context_tokens, kv_dtype=dtype, tp=layout.tp, pp=layout.pp, **named)
-    placed = place_components(build, engine, {})
-    resident = measured_resident(build, engine, layout, placed)
-    parts = sum(component_bytes(part.component, layout, model.architecture.layers)[0] for part in placed if on_device(part, device))
-    weights, pool = resident.value if resident else parts, ledger.bytes * setup.kv_tokens_printed / setup.context_tokens
-    budget = float(setup.memory_fraction or 0) * device.memory.visible[0].value
-    seen = budget - weights - setup.kv_bytes_per_device if setup.kv_bytes_per_device else None
-    served = f"{engine.name} {version}" if version else recipe.engine_version or engine.name
-    setting = f"{model.name} {build.id}, {served}, {recipe.count}x {device.name}"
-    overhead = overhead_bytes(catalogue, device, engine.id, ledger.compute_bytes, recipe.count, version)
-    return Whole(recipe.id, setting, weights, pool, overhead, budget, seen, recipe.sources[recipe.source].url)

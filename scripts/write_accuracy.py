@@ -9,30 +9,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from accuracy_figures import (
-    HIGH,
-    LOW,
-    MISS,
-    Answer,
-    Measures,
-    Whole,
-    answers,
-    exact_rows,
-    notes,
-    whole_logs,
-    whole_recipes,
-)
-
-from fitcheck import load_catalogue
-from fitcheck.units import GIB
+from accuracy_devices import whole_section
+from accuracy_figures import MISS, Answer, Measures, answers, exact_rows, notes
+from accuracy_tables import link, share, signed, table
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "accuracy.md"
-NOT_KNOWN = "address not known"
 
 INTRO = """# Accuracy
 
@@ -66,26 +51,6 @@ DOUBTED = """
 ## Records we doubt
 """
 
-WHOLE = """
-## Whole device
-
-Rows that print weights, cache and utilisation. Predicted are the weights as printed (recipes: as the catalogue has them for
-that many devices) + the cache of our engine module for the printed tokens or concurrency + the overhead that the catalogue has for the
-device, the number of them and the engine's version, or the profiling peak of our vLLM module with what comes beside it where that is
-more. Compared is utilisation x memory, which the engine fills. Beside what the logs state, vLLM's own defaults of
-`max_num_batched_tokens` and `max_num_seqs` for the device are passed.
-
-What this cannot show: the catalogue's overheads are medians of public logs, many of them these very rows. So it tells how far
-one figure per device, number of devices and old version carries, not how an unseen build would fare; and where overheads of 1, 2 and
-4 GiB are seen on one card, no single figure is right. `fit` answers for new versions and never takes the figure of an old one; few of these
-logs are of versions that count CUDA graphs inside the share (0.21 and later). And of the recipes of forks and own images below, which
-DGX Spark owners follow, every one comes out too low: their overheads are larger than what stock versions show.
-"""
-
-FORKS = """
-Recipes of forks and own images say neither batch nor block sizes: their settings are incomplete. They are shown, not counted:
-"""
-
 
 def main() -> int:
     """Write or compare."""
@@ -104,38 +69,8 @@ def main() -> int:
 def page() -> str:
     """The whole page."""
     found = answers()
-    parts = (INTRO, *_scoreboard(found), *_families(found), OFF, *_misses(found), DOUBTED, *_doubted(), WHOLE, *_whole())
+    parts = (INTRO, *_scoreboard(found), *_families(found), OFF, *_misses(found), DOUBTED, *_doubted(), *whole_section())
     return "\n".join(part.strip("\n") + "\n" for part in parts)
-
-
-def table(head: str, rows: Iterable[Iterable[str]]) -> str:
-    """A Markdown table; columns whose name ends in `>` are figures."""
-    names = head.split("|")
-    rule = "|".join("---:" if name.endswith(">") else "---" for name in names)
-    lines = ["|".join(name.rstrip(">") for name in names), rule, *("|".join(cell.replace("|", "/") for cell in row) for row in rows)]
-    return "\n".join(f"|{line}|" for line in lines)
-
-
-def signed(error: float | None) -> str:
-    """An error as people read it."""
-    if error is None:
-        return "unknown"
-    percent = 100 * error
-    text = f"{percent:+,.0f}" if abs(percent) >= 100 else f"{percent:+.1f}" if abs(percent) >= 1 else f"{percent:+.2f}"
-    return ("0" if float(text.replace(",", "")) == 0 else text.replace("-", "\N{MINUS SIGN}")) + " %"
-
-
-def share(value: float | None) -> str:
-    """A share without a sign."""
-    if value is None:
-        return "unknown"
-    if round(value, 5) == 0:
-        return "0 %"
-    return f"{100 * value:,.{0 if value >= 1 else 1 if value >= 0.01 else 3}f} %"
-
-
-def _link(name: str, source: str) -> str:
-    return f"[{name}]({source})" if source.startswith("https://") else f"{name} ({NOT_KNOWN})"
 
 
 def _scoreboard(found: list[Answer]) -> list[str]:
@@ -209,7 +144,7 @@ def _misses(found: list[Answer]) -> list[str]:
     causes = {name: number for number, miss in enumerate(notes()["misses"], 1) for name in miss["rows"]}
     rows = [
         (
-            _link(answer.row["id"], answer.row["source"]),
+            link(answer.row["id"], answer.row["source"]),
             f"{answer.row['engine']}, {answer.row['model']}",
             f"{answer.row['expected_bytes']:,}",
             signed(answer.error),
@@ -235,46 +170,6 @@ def _cause(number: int, miss: dict[str, Any]) -> str:
 
 def _doubted() -> list[str]:
     return ["\n".join(f"- {', '.join(entry['rows'])}: {entry['why']}" for entry in notes()["doubted"])]
-
-
-def _whole() -> list[str]:
-    catalogue = load_catalogue()
-    logs, unasked = whole_logs(catalogue)
-    stock, forks, incomplete = whole_recipes(catalogue)
-    every = [*logs, *stock]
-    good = sum(device.good for device in every)
-    bounds = f"between {signed(LOW)} and {signed(HIGH)}"
-    words = (
-        f"**{good} of {len(every)}** rows ({share(good / len(every))}) lie {bounds}: {sum(device.good for device in logs)} of {len(logs)} "
-        f"logs, {sum(device.good for device in stock)} of {len(stock)} recipes of stock versions. The misses:"
-    )
-    return [
-        words,
-        _devices([device for device in every if not device.good]),
-        "Their causes:",
-        "\n".join(f"- {', '.join(entry['rows'])}: {entry['why']}." for entry in notes()["devices"]),
-        "Recipes of stock versions:",
-        _devices(stock),
-        FORKS,
-        _devices(forks),
-        f"Not asked, of logs that print weights, cache and utilisation: {_counted(unasked)}.",
-        f"Not asked, of recipes with a share of memory and tokens: {_counted(incomplete)}.",
-    ]
-
-
-def _devices(found: list[Whole]) -> str:
-    head = "row|model, engine, device|weights GiB>|cache GiB>|overhead GiB>|budget GiB>|error>|overhead that the row leaves, GiB>"
-    return table(head, (_device(device) for device in found))
-
-
-def _device(device: Whole) -> tuple[str, ...]:
-    sizes = (f"{size / GIB:.2f}" for size in (device.weights, device.cache, device.overhead, device.budget))
-    seen = "not stated" if device.seen is None else f"{device.seen / GIB:.2f}"
-    return (_link(device.name, device.source), device.setting, *sizes, signed(device.error), seen)
-
-
-def _counted(reasons: Counter[str]) -> str:
-    return "; ".join(f"{count}: {reason}" for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
 
 
 if __name__ == "__main__":

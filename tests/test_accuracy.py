@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from fitcheck.units import GIB
 from tests.conftest import ROOT
 
 DATA = ROOT / "tests" / "data" / "accuracy"
@@ -20,6 +21,11 @@ def _scripts_importable():
 @pytest.fixture(scope="module")
 def figures():
     return importlib.import_module("accuracy_figures")
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return importlib.import_module("accuracy_whole")
 
 
 @pytest.fixture(scope="module")
@@ -67,20 +73,34 @@ def test_llamacpp_is_counted_to_the_byte(figures):
     assert not wrong
 
 
-def test_whole_devices(figures, catalogue):
-    logs, _ = figures.whole_logs(catalogue)
-    stock, _, _ = figures.whole_recipes(catalogue)
+def test_whole_devices(whole, catalogue):
+    logs, _ = whole.whole_logs(catalogue)
+    stock, _, _ = whole.whole_recipes(catalogue)
     assert sum(device.good for device in logs + stock) >= 0.8 * len(logs + stock)
 
 
-def test_every_whole_device_that_is_missed_has_its_cause(figures, catalogue):
-    logs, _ = figures.whole_logs(catalogue)
-    stock, _, _ = figures.whole_recipes(catalogue)
+def test_overheads_of_logs_that_were_read_later(whole, catalogue):
+    used, unseen = whole.whole_unseen(catalogue)
+    assert all(abs(device.overhead - device.seen) < 0.8 * GIB for device in used)
+    assert all(abs(device.error) < 0.01 for device in used)
+    assert sum(device.good for device in unseen) >= 0.5 * len(unseen)
+
+
+def test_caches_of_logs_that_were_read_later(figures, whole, catalogue):
+    # printed to 0.01 GiB, and the concurrency to two decimals
+    rows = {row["id"]: row for row in figures.read_rows("unseen")}
+    for device in (device for kind in whole.whole_unseen(catalogue) for device in kind):
+        assert device.cache == pytest.approx(rows[device.name]["kv_bytes"], rel=0.005), device.name
+
+
+def test_every_whole_device_that_is_missed_has_its_cause(figures, whole, catalogue):
+    logs, _ = whole.whole_logs(catalogue)
+    stock, _, _ = whole.whole_recipes(catalogue)
     explained = {name for entry in figures.notes()["devices"] for name in entry["rows"]}
     assert {device.name for device in logs + stock if not device.good} == explained
 
 
-@pytest.mark.parametrize("name", ["architectures", "logs", "devices"])
+@pytest.mark.parametrize("name", ["architectures", "logs", "devices", "unseen"])
 def test_every_row_says_where_it_is_from(figures, name):
     for row in figures.read_rows(name):
         assert row["source"] == "address not known" or row["source"].startswith(("https://", "pypi:")), row

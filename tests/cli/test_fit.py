@@ -111,8 +111,8 @@ def test_errors_are_objects_too_where_json_was_asked():
     ("options", "code"),
     [
         (("--checkpoint", "official-fp8"), 10),
-        (("--checkpoint", "redhat-nvfp4", "--usable", "97GiB"), 0),
-        (("--checkpoint", "redhat-nvfp4", "--usable", "97GiB", "--strict"), 11),
+        (("--checkpoint", "redhat-nvfp4", "--usable", "98GiB"), 0),
+        (("--checkpoint", "redhat-nvfp4", "--usable", "98GiB", "--strict"), 11),
         (("--checkpoint", "nvfp4-spark"), 12),
     ],
 )

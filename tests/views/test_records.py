@@ -34,7 +34,7 @@ def test_a_device_has_units_grades_and_sources_at_any_width(catalogue, width):
     for row in (
         r"visible 121.69 GiB",
         "vllm 0.87 105.87 GiB published",
-        "vllm 3.10 0.40 to 16.50 derived",
+        "vllm 5.20 0.40 to 18.30 derived",
         "idle 50.5 ConnectX-7 cabled derived ajclark",
         "limit 240 the power supply published netbox",
         "3,503 CHF street 2026-02-18",

@@ -2,6 +2,7 @@
 
 # Annotations are evaluated as they stand (no `from __future__ import annotations`): pydantic would compile each text again at start-up.
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated, Literal
 
@@ -110,6 +111,8 @@ class Device(Record):
     memory: Memory
     usable: tuple[UsableShare, ...] = ()
     overhead: tuple[Overhead, ...] = ()
+    beside_buffers: tuple[Overhead, ...] = ()
+    """What an engine holds on it beside the buffers that its module counts, where that is not as on other devices."""
     power: tuple[Power, ...] = ()
     prices: tuple[Price, ...] = ()
     link: Link | None = None
@@ -122,16 +125,17 @@ class Device(Record):
         return self.variant_of or self.id
 
     def overhead_of(self, engine: str, count: int = 1, version: str | None = None) -> Overhead | None:
-        """What an engine was seen to hold on so many of the device: of the named version, else as new versions do; None if nobody saw.
+        """What an engine was seen to hold on so many of the device: of the named version, else as new versions do; None if nobody saw."""
+        return _seen([figure for figure in self.overhead if figure.engine == engine], count, version)
 
-        Where figures name numbers of devices, the one of most devices that are no more than these counts.
-        """
-        figures = [figure for figure in self.overhead if figure.engine == engine]
-        old = [figure for figure in figures if figure.until_version and version and _version(version) < _version(figure.until_version)]
-        found = min(old, key=lambda figure: _version(figure.until_version or "0")).until_version if old else None
-        kept = [figure for figure in figures if figure.until_version == found]
-        fewer = [figure for figure in kept if (figure.devices or 1) <= count]
-        return max(fewer or kept, key=lambda figure: (bool(fewer), (figure.devices or 0) * (1 if fewer else -1)), default=None)
+
+def _seen(figures: Sequence[Overhead], count: int, version: str | None) -> Overhead | None:
+    """Of the figures of a version that of most devices that are no more than these; where all are of more, that of the fewest."""
+    old = [figure for figure in figures if figure.until_version and version and _version(version) < _version(figure.until_version)]
+    found = min(old, key=lambda figure: _version(figure.until_version or "0")).until_version if old else None
+    kept = [figure for figure in figures if figure.until_version == found]
+    fewer = [figure for figure in kept if (figure.devices or 1) <= count]
+    return max(fewer or kept, key=lambda figure: (bool(fewer), (figure.devices or 0) * (1 if fewer else -1)), default=None)
 
 
 def _version(text: str) -> tuple[int, ...]:
@@ -189,10 +193,15 @@ class Engine(Record):
     """Components that it can keep outside the device's memory, and where."""
     usable: EngineDefault | None = None
     overhead: Overhead | None = None
-    beside_buffers: BytesFigure | None = None
-    """What it holds beside the buffers that its module counts: the device's context, graphs."""
+    beside_buffers: tuple[Overhead, ...] = ()
+    """What it holds beside the buffers that its module counts: the device's context, the buffers of collectives."""
     sources: dict[str, Source]
     note: str | None = None
+
+    def beside_on(self, device: Device | None, count: int = 1, version: str | None = None) -> Overhead | None:
+        """What it holds on so many of a device beside the buffers that its module counts; of the named version, else as new versions do."""
+        own = [figure for figure in device.beside_buffers if figure.engine == self.id] if device is not None else []
+        return _seen(own or self.beside_buffers, count, version)
 
     def serves(self, format_name: str, chip: Chip) -> bool:
         """Whether its stock builds serve checkpoints of a format on a chip."""

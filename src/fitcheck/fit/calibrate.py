@@ -14,7 +14,7 @@ from fitcheck.catalogue.layers import Indexer, Latent
 from fitcheck.catalogue.models import Checkpoint
 from fitcheck.errors import FitcheckError
 from fitcheck.fit.calibration import CalibrationCase, CalibrationReport, CalibrationRow
-from fitcheck.fit.engines.base import Ledger, Settings, allocator
+from fitcheck.fit.engines.base import Ledger, Settings, StateTerm, allocator
 from fitcheck.fit.layout import Layout
 from fitcheck.fit.memory import batch_defaults
 from fitcheck.fit.overhead_seen import known_overhead, measured_overhead, seen_overhead
@@ -253,26 +253,31 @@ def _formula(ledger: Ledger, times: str, sort: str | None = None) -> str:
 def _parts(case: CalibrationCase) -> Iterator[CalibrationRow]:
     """Printed parts of the overhead, which the catalogue has only as a sum."""
     printed = case.printed
-    parts = {"CUDA graphs": printed.graphs, "activation peak": printed.activation, "memory outside PyTorch": printed.non_torch}
-    for term, fact in parts.items():
-        peak = _peak(case) if term == "activation peak" else None
-        if fact is not None and peak is not None:
-            yield _row(term, fact, peak.compute_bytes, _formula(peak, "", "compute"))
+    counted = (("CUDA graphs", printed.graphs, "CUDA graphs"), ("activation peak", printed.activation, "profiling peak"))
+    for term, fact, name in counted:
+        part = _buffer(case, name) if fact is not None else None
+        if part is not None:
+            yield _row(term, fact, part.bytes, part.formula)
         elif fact is not None:
-            graphs = "counted inside the share of memory from vLLM 0.21 on, beside it before"
+            graphs = "counted inside the share of memory from vLLM 0.20 on, beside it before"
             where = graphs if term == "CUDA graphs" else "a part of the overhead"
             yield _row(term, fact, None, because=f"{where}; no prediction is made of it alone")
+    if printed.non_torch is not None:
+        beside = case.engine.beside_on(case.device, case.devices, printed.version)
+        words = f"the catalogue's for {case.engine.name} on {case.devices}" if beside is not None else ""
+        because = None if beside is not None else "a part of the overhead; no prediction is made of it alone"
+        yield _row("memory outside PyTorch", printed.non_torch, beside.value if beside is not None else None, words, because=because)
 
 
-def _peak(case: CalibrationCase) -> Ledger | None:
-    """VLLM's profiling peak where the widths are known."""
+def _buffer(case: CalibrationCase, name: str) -> StateTerm | None:
+    """A buffer of vLLM's by its name, where the config says what it takes."""
     if case.engine.id != "vllm" or case.architecture is None:
         return None
     try:
         ledger = state_ledger(case, min(case.architecture.max_context_tokens, case.printed.context_tokens or 8192))
     except FitcheckError:
         return None
-    return ledger if ledger.compute_bytes else None
+    return next((term for term in ledger.terms if term.name == name), None)
 
 
 def _overhead(case: CalibrationCase) -> Iterator[CalibrationRow]:

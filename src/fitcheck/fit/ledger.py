@@ -81,15 +81,16 @@ class Plan:
         """
         if not compute_bytes:
             return ()
-        beside = self.engine.beside_buffers
+        device = self.case.device
+        beside = self.engine.beside_on(device, self.case.count)
         whole = compute_bytes + (beside.value if beside is not None else 0)
         seen = sum(term.bytes for term in self.fixed_terms if term.part == "overhead")
         if whole <= seen:
             return ()
         words = f"{compute_bytes:,} B by {self.engine.name}'s own rule"
-        words += f" + {beside.value:,} B for context and graphs" if beside is not None else ""
+        words += f" + {beside.value:,} B for context and collectives" if beside is not None else ""
         words += f": {whole - seen:,} B more than the overhead above, which holds such buffers too" if seen else ""
-        sources = cite(self.engine.sources, beside) if beside is not None else ()
+        sources = cite(device.sources if beside in device.beside_buffers else self.engine.sources, beside) if beside is not None else ()
         return (Term("compute buffers", "overhead", whole - seen, words, Grade.ESTIMATED if beside else Grade.DERIVED, sources),)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.engines.base import Settings, reject_unknown
-from fitcheck.fit.engines.vllm_profile import Batch, sorts_vocabulary
+from fitcheck.fit.engines.vllm_profile import Batch, counts_graphs, sorts_vocabulary
 
 MambaMode = Literal["none", "align", "all"]
 Packing = Literal["tuples", "slots", "dense"]
@@ -139,7 +139,7 @@ def read_settings(settings: Settings) -> Asked:
     tokens = _count(named, "max_model_len", settings.context)
     capability = _capability(named)
     name = str(named.get("kv_cache_dtype") or settings.kv_dtype.name)
-    batch = _batch(named, tokens, settings.tp, capability)
+    batch = _batch(named, tokens, settings, capability)
     return Asked(
         tokens=tokens,
         users=settings.users,
@@ -164,7 +164,7 @@ def read_settings(settings: Settings) -> Asked:
     )
 
 
-def _batch(named: dict[str, Any], tokens: int, tp: int, capability: int | None) -> Batch:
+def _batch(named: dict[str, Any], tokens: int, settings: Settings, capability: int | None) -> Batch:
     """The batch that one step takes at most.
 
     A default is at most `max_num_seqs` sequences of the longest length (`_set_default_max_num_seqs_and_batched_tokens_args`).
@@ -172,7 +172,16 @@ def _batch(named: dict[str, Any], tokens: int, tp: int, capability: int | None) 
     default = 2048 if capability == GB10 else MAX_NUM_BATCHED_TOKENS
     rows = _count(named, "max_num_seqs", 256 if capability == GB10 else MAX_NUM_SEQS)
     batched = _count(named, "max_num_batched_tokens", min(default, rows * tokens))
-    return Batch(batched, rows, tp, _flag(named, "enable_expert_parallel"), sorts_vocabulary(named))
+    return Batch(
+        tokens=batched,
+        rows=rows,
+        tp=settings.tp,
+        pp=settings.pp,
+        experts_whole=_flag(named, "enable_expert_parallel"),
+        sorts=sorts_vocabulary(named),
+        graphs=counts_graphs(named),
+        step=1 + (_draft_tokens(named) or 0),
+    )
 
 
 def _in_flight(named: dict[str, Any], batched: int, pp: int, rules: Rules) -> int:
