@@ -15,19 +15,37 @@ DEFAULT_CACHE = _names(
     "apertus bailing_moe cohere dbrx deepseek deepseek_v2 deepseek_v3 dots1 ernie4_5 ernie4_5_moe exaone gemma gemma2 glm glm4 glm4_moe",
     "glm4_moe_lite gpt2 gpt_bigcode gpt_neox gptj granite granitemoe helium hunyuan_v1_dense internlm2 internlm3 kimi_k2 kimi_k25 mimo",
     "minicpm minicpm3 minimax_m2 mistral4 mixtral nanochat nemotron olmo olmo2 olmoe openelm phi phi-msft phi3 phimoe qwen qwen2 qwen2_moe",
-    "qwen2_vl qwen2_5_vl qwen3 qwen3_moe qwen3_vl qwen3_vl_moe seed_oss smollm3 solar_open stablelm starcoder2",
+    "bitnet qwen2_vl qwen2_5_vl qwen3 qwen3_moe qwen3_vl qwen3_vl_moe seed_oss smollm3 solar_open stablelm starcoder2",
 )
 """No `make_cache`: a `KVCache` in every layer, or a `RotatingKVCache` with `max_kv_size` (`models/cache.py`, `make_prompt_cache`)."""
 
-ROTATING = _names("afmoe cohere2 exaone4 exaone_moe gemma3 gemma3n gemma4 gpt_oss laguna mellum mimo_v2_flash muse_glimmer olmo3 step3p5")
+ROTATING = _names(
+    "afmoe cohere2 exaone4 exaone_moe gemma3 gemma3n gemma4 gemma4_unified gpt_oss laguna mellum mimo_v2_flash muse_glimmer muse_spark",
+    "olmo3 step3p5",
+)
 """`RotatingKVCache` in windowed layers. All others keep every token there, too (Gemma 2, Mistral 7B, Phi-3, StarCoder2 …)."""
 
 OWN_CACHE = ROTATING | _names(
-    "bailing_hybrid bailing_moe_linear deepseek_v32 deepseek_v41 falcon_h1 falcon_mamba glm_moe_dsa granitemoehybrid jamba kimi_k3",
-    "kimi_linear lfm2 lfm2_moe llama llama4 longcat_flash mamba mamba2 minimax_m3 ministral3 mistral nemotron-nas nemotron_h qwen3_5",
-    "qwen3_5_moe qwen3_next rwkv7 xverse",
+    "bailing_hybrid bailing_moe_linear deepseek_v32 falcon_h1 falcon_mamba glm_moe_dsa granitemoehybrid iquestcoder jamba kimi_k3",
+    "kimi_linear lfm2 lfm2_moe llama llama4 longcat_flash mamba mamba2 minimax_m3 ministral3 mistral nemotron-nas nemotron_h",
+    "olmo_hybrid qwen3_5 qwen3_5_moe qwen3_next rwkv7 xverse",
 )
 """A `make_cache` of their own, which `max_kv_size` does not reach."""
+
+ROTATING_WHERE_LISTED = {"mistral", "ministral3"}
+"""`RotatingKVCache` in the layers that `layer_types` names sliding (`llama.py`, `ministral3.py`), not for a `sliding_window` alone."""
+
+NOT_BATCHED = {
+    "gemma2": "its mask for a batch does not fit its grouped heads",
+    "llama4": "its chunked caches cannot be merged",
+}
+"""Families of which the server holds one request at a time, or fails (`gemma2.py`, `Attention`; `server.py`, `is_batchable`)."""
+
+NOT_QUANTISED = {"gemma2"}
+"""Attention of their own that cannot read a `QuantizedKVCache`."""
+
+REFUSED = {"deepseek_v41": "its model file has no engram memory, and stops at the engram layers of the published config"}
+"""Families with a model file that does not run what is published (`deepseek_v41.py`, `ModelArgs.__post_init__`)."""
 
 EXPANDED = {"deepseek_v2", "minicpm3"}
 """MLA stored as the keys and values of every head (`deepseek_v2.py`, `minicpm3.py`)."""
@@ -41,13 +59,14 @@ LISTED = {"deepseek_v32", "glm_moe_dsa", "falcon_h1", "longcat_flash", "minimax_
 """Caches inside a `CacheList`, which `maybe_quantize_kv_cache` (`generate.py`) passes over."""
 
 SHARDED = _names(
-    "deepseek_v2 deepseek_v3 deepseek_v32 deepseek_v41 exaone_moe glm4_moe glm4_moe_lite glm_moe_dsa gpt_oss kimi_k2 kimi_k25 kimi_k3",
-    "llama longcat_flash minimax_m2 minimax_m3 ministral3 mistral mistral4 qwen2 qwen3 qwen3_5 qwen3_5_moe qwen3_moe step3p5 xverse",
+    "deepseek_v2 deepseek_v3 deepseek_v32 exaone_moe glm4_moe glm4_moe_lite glm_moe_dsa gpt_oss iquestcoder kimi_k2",
+    "kimi_k25 kimi_k3 llama longcat_flash minimax_m2 minimax_m3 ministral3 mistral mistral4 qwen2 qwen3 qwen3_5 qwen3_5_moe qwen3_moe",
+    "step3p5 xverse",
 )
 """A `shard` method: heads are divided over the ranks of a group."""
 
 PIPELINED = _names(
-    "deepseek_v2 deepseek_v3 deepseek_v32 deepseek_v41 glm4_moe glm4_moe_lite glm_moe_dsa kimi_k2 kimi_k25 minimax_m3 ministral3 mistral4",
+    "deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe glm4_moe_lite glm_moe_dsa kimi_k2 kimi_k25 minimax_m3 ministral3 mistral4",
     "qwen2 qwen3_5 qwen3_5_moe qwen3_moe qwen3_next",
 )
 """A `PipelineMixin`: layers are divided over the ranks (`models/pipeline.py`)."""
