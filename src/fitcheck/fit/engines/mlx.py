@@ -22,6 +22,7 @@ from fitcheck.fit.engines.mlx_families import (
     EXPANDED,
     LATENT,
     LISTED,
+    NEEDS_EXPERTS,
     NOT_BATCHED,
     NOT_QUANTISED,
     OWN_CACHE,
@@ -32,6 +33,7 @@ from fitcheck.fit.engines.mlx_families import (
     ROTATING_WHERE_LISTED,
     SHARDED,
     STATE_BYTES,
+    TWO_WAYS,
 )
 from fitcheck.fit.engines.mlx_growth import Moment, chunked, growing, moments, rotating
 
@@ -101,6 +103,8 @@ def _ask(architecture: Architecture, settings: Settings) -> Asked:
         raise UnknownFact(f"mlx-lm 0.32.2 cannot run {family}: {REFUSED[family]}")
     if family not in DEFAULT_CACHE | OWN_CACHE:
         raise UnknownFact(f"mlx-lm 0.32.2 has no model file for {family}")
+    if family in NEEDS_EXPERTS and not architecture.experts:
+        raise UnknownFact(f"mlx-lm 0.32.2 has a model file for {family} with experts alone")
     if settings.dp > 1 or settings.dcp > 1:
         raise UnknownFact("mlx-lm 0.32.2 has neither data parallelism nor decode-context parallelism")
     for size, able, word in ((settings.tp, SHARDED, "tensor"), (settings.pp, PIPELINED, "pipeline")):
@@ -109,6 +113,8 @@ def _ask(architecture: Architecture, settings: Settings) -> Asked:
     if settings.kv_dtype.k not in WIDTH or settings.kv_dtype.v != settings.kv_dtype.k:
         raise UsageError(f"mlx-lm keeps caches in the model's dtype, not {settings.kv_dtype.name!r}", hint="kv_bits=8 quantises them")
     named = {**DEFAULTS, **_numbers(settings.named)}
+    if "max_kv_size" in named and family in TWO_WAYS:
+        raise UnknownFact(f"mlx-lm 0.32.2 has max_kv_size for {family} inside mistral3 alone, which the architecture does not tell")
     if settings.users > 1 and family in NOT_BATCHED:
         raise UnknownFact(f"mlx-lm 0.32.2 does not run {settings.users} requests for {family} at once: {NOT_BATCHED[family]}")
     if settings.users > 1 and "kv_bits" in named:

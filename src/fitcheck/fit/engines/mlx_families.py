@@ -16,6 +16,7 @@ DEFAULT_CACHE = _names(
     "glm4_moe_lite gpt2 gpt_bigcode gpt_neox gptj granite granitemoe helium hunyuan_v1_dense internlm2 internlm3 kimi_k2 kimi_k25 mimo",
     "minicpm minicpm3 minimax_m2 mistral4 mixtral nanochat nemotron olmo olmo2 olmoe openelm phi phi-msft phi3 phimoe qwen qwen2 qwen2_moe",
     "bitnet qwen2_vl qwen2_5_vl qwen3 qwen3_moe qwen3_vl qwen3_vl_moe seed_oss smollm3 solar_open stablelm starcoder2",
+    "youtu_llm",
 )
 """No `make_cache`: a `KVCache` in every layer, or a `RotatingKVCache` with `max_kv_size` (`models/cache.py`, `make_prompt_cache`)."""
 
@@ -32,23 +33,30 @@ OWN_CACHE = ROTATING | _names(
 )
 """A `make_cache` of their own, which `max_kv_size` does not reach."""
 
+TWO_WAYS = {"mistral", "ministral3"}
+"""Decoders that run by themselves, with a `make_cache` of their own, or inside `mistral3.py`, which has none."""
+
 ROTATING_WHERE_LISTED = {"mistral", "ministral3"}
 """`RotatingKVCache` in the layers that `layer_types` names sliding (`llama.py`, `ministral3.py`), not for a `sliding_window` alone."""
 
 NOT_BATCHED = {
     "gemma2": "its mask for a batch does not fit its grouped heads",
+    "gpt_bigcode": "its positions are one number for the whole batch",
     "llama4": "its chunked caches cannot be merged",
 }
-"""Families of which the server holds one request at a time, or fails (`gemma2.py`, `Attention`; `server.py`, `is_batchable`)."""
+"""Families of which the server holds one request at a time, or fails (`gemma2.py`, `gpt_bigcode.py`; `server.py`, `is_batchable`)."""
 
-NOT_QUANTISED = {"gemma2"}
+NOT_QUANTISED = {"gemma2", "phi", "stablelm"}
 """Attention of their own that cannot read a `QuantizedKVCache`."""
 
 REFUSED = {"deepseek_v41": "its model file has no engram memory, and stops at the engram layers of the published config"}
 """Families with a model file that does not run what is published (`deepseek_v41.py`, `ModelArgs.__post_init__`)."""
 
-EXPANDED = {"deepseek_v2", "minicpm3"}
-"""MLA stored as the keys and values of every head (`deepseek_v2.py`, `minicpm3.py`)."""
+NEEDS_EXPERTS = {"phi-msft"}
+"""Families whose model file is for a mixture of experts alone (`phixtral.py`, where `MODEL_REMAPPING` sends Phi-2's older name)."""
+
+EXPANDED = {"deepseek_v2", "minicpm3", "youtu_llm"}
+"""MLA stored as the keys and values of every head (`deepseek_v2.py`, `minicpm3.py`, `youtu_llm.py`)."""
 
 LATENT = _names(
     "bailing_hybrid deepseek_v3 deepseek_v32 glm4_moe_lite glm_moe_dsa kimi_k2 kimi_k25 kimi_k3 kimi_linear longcat_flash mistral4"
