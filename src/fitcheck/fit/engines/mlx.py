@@ -34,6 +34,7 @@ from fitcheck.fit.engines.mlx_families import (
     SHARDED,
     STATE_BYTES,
     TWO_WAYS,
+    WIDE_STATE,
 )
 from fitcheck.fit.engines.mlx_growth import Moment, chunked, growing, moments, rotating
 
@@ -231,7 +232,11 @@ def _state(group: Recurrent, layers: int, asked: Asked) -> StateTerm:
     """An `ArraysCache`: the convolution's tail in the model's dtype and the state, both divided where the family shards them."""
     if group.flavour is None or (group.state_elements % asked.tp or group.conv_elements % asked.tp):
         raise UnknownFact(f"how mlx-lm 0.32.2 keeps the recurrent state of {asked.family}")
-    state, tail, element = group.state_elements // asked.tp, group.conv_elements // asked.tp, STATE_BYTES[group.flavour]
+    state, tail, element = (
+        group.state_elements // asked.tp,
+        group.conv_elements // asked.tp,
+        4 if asked.family in WIDE_STATE else STATE_BYTES[group.flavour],
+    )
     size = layers * (state * element + tail * asked.element) * asked.users
     words = f"{layers} layers x ({state:,} x {element} B + {tail:,} x {asked.element} B){_users(asked)}"
     return StateTerm("recurrent state", "state", size, words)

@@ -85,3 +85,6 @@ REPEATS_HEADS = {"qwen3_5", "qwen3_5_moe"}
 STATE_BYTES = {"gdn": 4, "kda": 4, "mamba2": 4, "mamba1": 2, "lightning": 2, "shortconv": 2, "rwkv": 2}
 """Bytes of a recurrent state's element: FP32 where it starts so or the update promotes it (`gated_delta.py`, `gated_delta_update`;
 `ssm.py`, `ssm_attn`), else the model's dtype (`mamba.py`, `jamba.py`, `bailing_moe_linear.py`, `rwkv7.py`)."""
+
+WIDE_STATE = {"bailing_hybrid"}
+"""Families that keep an FP32 state whatever the flavour: Ling 2.5's lightning attention (`bailing_hybrid.py`, `recurrent_gla`)."""
