@@ -18,6 +18,7 @@ from fitcheck.fit.engines.mlx_families import (
     SHARDED,
     TWO_WAYS,
 )
+from fitcheck.fit.engines.mlx_growth import chunked, growing, moments, rotating
 from tests.fit.engines.pool_golden import compare, ledger
 from tests.fit.engines.pool_shapes import SHAPES
 from tests.golden import rows
@@ -61,6 +62,15 @@ def test_users_each_have_caches_of_their_own(model, context, users):
 def test_a_window_is_never_smaller_than_what_it_must_hold(context, window):
     found = ledger(allocate, "qwen2.5-7b", context=context, max_kv_size=window).bytes // (28 * 4 * 256 * 2)
     assert min(context, window) <= found <= max(window, min(context, window + 2047))
+
+
+@settings(max_examples=200, deadline=None)
+@given(TOKENS, st.integers(min_value=1, max_value=4096), st.integers(min_value=1, max_value=20000))
+def test_there_is_always_room_for_what_is_held(context, chunk, most):
+    for moment in moments(context, chunk):
+        assert moment.tokens <= growing(moment, chunk)
+        assert min(moment.tokens, most) <= rotating(moment, most, chunk) <= max(most, most - 1 + moment.call, moment.call)
+        assert min(moment.tokens, most) <= chunked(moment, most, chunk)
 
 
 def test_tables_do_not_contradict_each_other():
