@@ -147,7 +147,7 @@ _ARCHITECTURES: tuple[tuple[str, Rules, str], ...] = (
     ("step35", WINDOWED, "step3p5 step3p7"),
     ("llama4", WINDOWED._replace(window_tokens=8192), "llama4"),
     # latent attention, with and without an indexer
-    ("deepseek2", LATENT, "deepseek_v2 deepseek_v3 kimi_k2 kimi_k25 glm4_moe_lite youtu"),
+    ("deepseek2", LATENT, "deepseek_v2 deepseek_v3 kimi_k2 kimi_k25 glm4_moe_lite youtu youtu_llm"),
     ("mistral4", LATENT, "mistral4"),
     ("deepseek32", LATENT, "deepseek_v32"),
     ("glm-dsa", LATENT, "glm_moe_dsa"),

@@ -115,7 +115,8 @@ def minimax_m3(fields: Fields) -> Layers:
 
 
 TABLE: dict[str, Build] = {
-    **dict.fromkeys(["deepseek_v2", "deepseek_v3", "kimi_k2", "kimi_k25", "glm4_moe_lite", "mistral4", "axk1", "youtu", "sarvam_mla"], mla),
+    **dict.fromkeys(["deepseek_v2", "deepseek_v3", "kimi_k2", "kimi_k25", "glm4_moe_lite", "mistral4", "axk1", "sarvam_mla"], mla),
+    **dict.fromkeys(["youtu", "youtu_llm"], mla),
     **dict.fromkeys(["deepseek_v32", "glm_moe_dsa", "hy_v4"], dsa),
     "minicpm3": minicpm3,
     "longcat_flash": longcat,
