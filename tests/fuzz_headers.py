@@ -128,7 +128,7 @@ def fuzz(inputs: int, seed: int, only: int | None = None) -> dict[str, object]:
             if traced:
                 tracemalloc.start()
             signal.setitimer(signal.ITIMER_REAL, 10 * MOST_SECONDS)
-            began = time.perf_counter()
+            began = time.process_time()  # what else the machine does is not the reader's; the alarm above is by the clock
             try:
                 runs[name](rng)
                 outcome[f"{name} answered"] += 1
@@ -140,7 +140,7 @@ def fuzz(inputs: int, seed: int, only: int | None = None) -> dict[str, object]:
                 failures.append(f"{number} ({name}): {type(error).__name__}: {ascii(str(error))[:200]}")
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
-                took = time.perf_counter() - began
+                took = time.process_time() - began
                 if traced:
                     most = max(most, tracemalloc.get_traced_memory()[1])
                     tracemalloc.stop()
