@@ -8,6 +8,7 @@ from fitcheck.errors import DataError
 from fitcheck.sources.store import Span
 from fitcheck.sources.stored import folder as ours
 from fitcheck.sources.stored.folder import local_store
+from fitcheck.sources.stored.reading import read_builds
 
 
 @pytest.fixture
@@ -119,7 +120,7 @@ def test_a_file_that_was_not_fetched_is_said_to_be_a_pointer(tmp_path):
     for name in ("model.safetensors", "model.gguf"):
         (tmp_path / name).write_text(pointer)
         with pytest.raises(DataError, match=f"{name} is a pointer of Git LFS") as caught:
-            local_store(tmp_path / name).spans([Span(name, 0, 8)])
+            read_builds(local_store(tmp_path / name))
         assert "git lfs pull" in caught.value.hint
 
 

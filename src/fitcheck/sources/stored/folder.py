@@ -23,9 +23,6 @@ MOST_ENTRIES = 20_000
 """Files and folders. The largest published repositories have some 500."""
 MOST_DEPTH = 8
 _SERIES = re.compile(r"^(.+)-\d{5}-of-(\d{5})(\.gguf|\.safetensors)$")
-_POINTER = b"version https://git-lfs.github.com/spec/"
-"""What a clone holds in place of a large file that was not fetched (git-lfs `docs/spec.md`: less than 1,024 bytes)."""
-_MOST_POINTER = 1024
 _BESIDE = ("config.json", "model.safetensors.index.json")
 
 
@@ -82,11 +79,6 @@ class FolderStore:
             raise DataError(f"{named(span.path)}: a part of {span.length:,} bytes from {span.start:,} does not exist")
         try:
             with (self.root / span.path).open("rb") as stream:
-                if size < _MOST_POINTER and stream.read(len(_POINTER)) == _POINTER:
-                    raise DataError(
-                        f"{named(span.path)} is a pointer of Git LFS: the file itself was not fetched",
-                        hint="run 'git lfs pull' in its folder",
-                    )
                 stream.seek(min(span.start, size))
                 return stream.read(min(span.length, size))
         except OSError as error:

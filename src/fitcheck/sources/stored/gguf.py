@@ -14,7 +14,7 @@ from fitcheck.frozen import frozen
 from fitcheck.sources.store import ReadAt, Span, Store, StoredTensor
 from fitcheck.sources.stored.ggml_types import TYPES
 from fitcheck.sources.stored.gguf_values import ArrayLength, Buffer, Keeper, Short, refuse
-from fitcheck.sources.stored.text import named
+from fitcheck.sources.stored.text import named, refuse_pointer
 
 FIRST_WINDOW_BYTES = 128 * 1024
 """Holds the whole header of a split file after its first, of an `mmproj`, and of a model whose tokens lie elsewhere."""
@@ -126,6 +126,7 @@ class GgufReading:
     def _go_on(self) -> None:
         """Read on from what is already understood; what is left of the buffer is read again with the next window."""
         if not self.version:
+            refuse_pointer(self.buffer.data, self.file)
             self._begin()
         tensors, keys = self.counts
         while len(self.keys) < keys:

@@ -13,7 +13,7 @@ from fitcheck.errors import DataError
 from fitcheck.frozen import frozen
 from fitcheck.sources.store import StoredTensor
 from fitcheck.sources.stored.compact import MOST_DIMENSIONS, MOST_NAME, compact
-from fitcheck.sources.stored.text import MOST_COUNT, named, strict_json
+from fitcheck.sources.stored.text import MOST_COUNT, named, refuse_pointer, strict_json
 
 LENGTH_BYTES = 8
 MOST_HEADER_BYTES = 100_000_000
@@ -46,6 +46,7 @@ def header_length(raw: bytes, file: str, file_bytes: int | None) -> int:
     """Bytes of the JSON header that follows the first eight. Raises `DataError` where the file cannot hold it or it is too large."""
     if len(raw) < LENGTH_BYTES:
         _refuse(file, f"only {len(raw)} bytes long, so not a safetensors file")
+    refuse_pointer(raw, file)
     length = int.from_bytes(raw[:LENGTH_BYTES], "little")
     if file_bytes is not None and length > file_bytes - LENGTH_BYTES:
         _refuse(file, f"says that its header takes {length:,} bytes, and the file has {file_bytes:,}")

@@ -12,12 +12,21 @@ from fitcheck.errors import DataError
 MOST_COUNT = (1 << 63) - 1
 """No length, shape or offset of a real file comes near it."""
 _MOST_NAME = 120
+_POINTER = b"version "
+"""A safetensors file that began so would have a header of 2 EB."""
 
 
 def named(path: str) -> str:
     """A file's or tensor's name for a message: no control characters, and not longer than a line."""
     text = ascii(path)[1:-1]
     return text if len(text) <= _MOST_NAME else f"{text[:_MOST_NAME]}..."
+
+
+def refuse_pointer(raw: bytes, file: str) -> None:
+    """Raise `DataError` for what stands in place of a large file that was not fetched, by its first bytes (git-lfs `docs/spec.md`)."""
+    if raw.startswith(_POINTER):
+        hint = "run 'git lfs pull' in its folder; on a hub, whoever published it left the file out"
+        raise DataError(f"{named(file)} is a pointer of Git LFS: the file itself was not fetched", hint=hint)
 
 
 def strict_json(raw: bytes, file: str, most_commas: int, *, reals: bool = False) -> Any:
