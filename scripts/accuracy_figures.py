@@ -22,13 +22,15 @@ DATA = Path(__file__).resolve().parent.parent / "tests" / "data" / "accuracy"
 PLAIN_BYTES = {"fp8": 1.0, "fp8_e4m3": 1.0, "q8_0": 34 / 32, "q4_0": 18 / 32}
 """Bytes of an element for the plain formula; 2 for any other name."""
 
+FORKED = {"ik_llama.cpp": "llama.cpp"}
 MISS = 0.03
 
 
 class Answer(NamedTuple):
     """One row with what was predicted: signed shares of the engine's figure, None where it is unknown.
 
-    `told` is with the settings that the row's source states; `shown` also where they are inferred, which proves nothing.
+    `told` is with the settings that the row's source states; `shown` also where they are inferred, which proves nothing. `parent` is what
+    comes of a fork's row asked under the name of what it was forked from.
     """
 
     row: dict[str, Any]
@@ -37,6 +39,7 @@ class Answer(NamedTuple):
     shown: float | None
     plain: float
     inferred: bool = False
+    parent: float | None = None
 
 
 class Measures(NamedTuple):
@@ -133,7 +136,9 @@ def answers() -> list[Answer]:
             inferred = miss.get("inferred", False)
             count = predicted_blocks if miss.get("as") == "blocks" else predicted
             shown = _error(row, count, {**settings, **({"kv_dtype": miss["kv_dtype"]} if "kv_dtype" in miss else {})})
-        found.append(Answer(row, error, error if inferred else shown, shown, plain_bytes(row) / row["expected_bytes"] - 1, inferred))
+        parent = _error({**row, "engine": FORKED[row["engine"]]}, predicted, {}) if row["engine"] in FORKED else error
+        plain = plain_bytes(row) / row["expected_bytes"] - 1
+        found.append(Answer(row, error, error if inferred else shown, shown, plain, inferred, parent))
     return found
 
 
