@@ -152,7 +152,7 @@ def calibration_case(
         as_of=day,
         source=source_url(source, files[0]),
         model=_as_record(catalogue, model, day, checkpoint) if model is not None else None,
-        cluster=cluster,
+        cluster=find_machine(catalogue, cluster) if cluster is not None else None,
         checkpoint=checkpoint,
         forced_kv_dtype=getattr(model, "forced_kv_dtype", None),
     )
@@ -184,9 +184,9 @@ def recommend(
 def find_machine(catalogue: Catalogue, cluster: str) -> str | ClusterSpec:
     """A cluster's text as it is, or the machine this runs on where it asks for that (`here`, `2xhere`).
 
-    Raises `UsageError` where `here` is not one sort of accelerator with known memory.
+    Raises `UsageError` where `here` is not one sort of accelerator, or a processor, with known memory.
     """
-    if not cluster.strip().lower().endswith("here"):
+    if "here" not in cluster.lower():
         return cluster
     from fitcheck.sources.host import read_host
     from fitcheck.sources.host.edge import this_machine

@@ -238,7 +238,7 @@ def test_a_row_is_marked_by_its_build_and_by_its_arithmetic(ask, catalogue, clus
 
 
 def test_an_engine_for_other_chips_is_refused(catalogue):
-    with pytest.raises(UsageError, match="--engine mlx: MLX does not run on DGX Spark") as caught:
+    with pytest.raises(UsageError, match="--engine mlx: MLX is not known to run on DGX Spark") as caught:
         recommend_case(catalogue, cluster="2xspark", engine="mlx", as_of=AS_OF)
     assert "vllm" in caught.value.hint
     assert recommend_case(catalogue, cluster="mac-studio-m5-ultra-256", engine="mlx", as_of=AS_OF).engine_id == "mlx"

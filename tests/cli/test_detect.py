@@ -82,6 +82,7 @@ def test_what_is_free_here_stands_in_place_of_what_owners_report():
         ("cost", "gpt-oss-120b", "--tokens", "50M", "--cluster", "here"),
         ("hardware", "here"),
         ("fit", "gpt-oss-120b", "--cluster", "2 x HERE"),
+        ("fit", "gpt-oss-120b", "--cluster", "here*2"),
     ],
 )
 @pytest.mark.usefixtures("two_4090")
@@ -89,7 +90,14 @@ def test_here_is_taken_wherever_a_cluster_is(words):
     ran = inside(*words, "--format", "json")
     answer = json.loads(ran.out)
     assert answer["inputs"]["cluster"]["device"] == "rtx-4090"
-    assert answer["inputs"]["cluster"]["count"] == (4 if "2 x HERE" in words else 2)
+    assert answer["inputs"]["cluster"]["count"] == (4 if {"2 x HERE", "here*2"} & {*words} else 2)
+
+
+@pytest.mark.usefixtures("two_4090")
+def test_a_log_may_be_of_this_machine(tmp_path):
+    (tmp_path / "server.log").write_text("llama_context: n_ctx = 4096\nllama_context:      CUDA0 compute buffer size =   300.00 MiB\n")
+    ran = inside("calibrate", str(tmp_path / "server.log"), "--cluster", "here", "--format", "json")
+    assert json.loads(ran.out)["inputs"]["cluster"] == {"device": "rtx-4090", "count": 2}
 
 
 @pytest.mark.usefixtures("two_4090")
@@ -107,7 +115,7 @@ def test_here_without_an_accelerator_says_what_to_do(tmp_path):
     assert "24GiB@936GB/s" in ran.err
 
 
-@pytest.mark.parametrize("spec", ["0xhere", "9999xhere"])
+@pytest.mark.parametrize("spec", ["0xhere", "9999xhere", "here*0"])
 @pytest.mark.usefixtures("two_4090")
 def test_a_number_of_machines_that_makes_no_sense(spec):
     ran = inside("fit", "gpt-oss-20b", "--cluster", spec)

@@ -117,7 +117,7 @@ def test_where_nothing_fits_the_nearest_miss_is_told():
         (("--cluster", "0xspark"), 2, "0 devices"),
         (("--cluster", "2xspark", "--context", "-5"), 2, "--context: cannot read '-5'"),
         (("--cluster", "2xspark", "--context", "0"), 2, "--context: '0'"),
-        (("--cluster", "2xspark", "--engine", "mlx"), 2, "--engine mlx: MLX does not run on DGX Spark"),
+        (("--cluster", "2xspark", "--engine", "mlx"), 2, "--engine mlx: MLX is not known to run on DGX Spark"),
         (("--cluster", "2xspark", "--users", "0"), 2, "0 users"),
         (("--cluster", "2xspark", "--limit", "0"), 2, "--limit 0"),
         (("--cluster", "2xspark", "--engine", "vlm"), 3, "vllm"),

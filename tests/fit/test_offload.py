@@ -83,6 +83,7 @@ def test_a_stage_holds_the_heaviest_layers_in_a_row():
     assert component_bytes(last, two, 5)[0] == 130  # five layers in two stages: three in a row of the four with experts
     assert component_bytes(last, two, 5, None, 4)[0] == 130
     assert component_bytes(last, Layout(1, 1, ""), 5)[0] == 160
+    assert component_bytes(last, two, None)[0] == 80  # how many layers the model has is not known: a half
 
 
 def test_the_layers_of_a_part_add_up_to_it():

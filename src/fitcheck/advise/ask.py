@@ -25,7 +25,7 @@ def recommend_case(
     """Look up everything a `recommend` question names: the cluster, every model, and the recipes on that kind of device.
 
     Texts are read as on the command line. Raises as `fit_case` does, but for a context longer than a model's own: that is an answer; and
-    `UsageError` for an engine that does not run on that kind of device at all.
+    `UsageError` for an engine that is not known to run on that kind of device at all.
     """
     found = find_cluster(catalogue, cluster)
     recipes = catalogue.mentioning(Recipe, device=found.device.platform)
@@ -66,4 +66,6 @@ def _check_engine(catalogue: Catalogue, engine: Engine, device: Device, recipes:
         return
     fitting = ", ".join(sorted(known.id for known in catalogue.all(Engine) if device.chip in known.chips))
     hint = f"it is --engine {fitting}" if fitting and "," not in fitting else f"write --engine with one of {fitting}, or leave it out"
-    raise UsageError(f"--engine {engine.id}: {engine.name} does not run on {device.name}", hint=hint if fitting else "leave --engine out")
+    raise UsageError(
+        f"--engine {engine.id}: {engine.name} is not known to run on {device.name}", hint=hint if fitting else "leave --engine out"
+    )

@@ -8,7 +8,7 @@ from datetime import date
 
 from fitcheck.catalogue.hardware import Device
 from fitcheck.catalogue.load import Catalogue
-from fitcheck.catalogue.lookup import find_build, find_checkpoint, find_cluster, find_engine
+from fitcheck.catalogue.lookup import ClusterSpec, find_build, find_checkpoint, find_cluster, find_engine
 from fitcheck.catalogue.models import Checkpoint, Model
 from fitcheck.errors import FitcheckError, UnknownId, UsageError
 from fitcheck.fit.calibration import CalibrationCase
@@ -39,7 +39,7 @@ def calibration_case(
     as_of: date,
     source: str,
     model: str | Model | None = None,
-    cluster: str | None = None,
+    cluster: str | ClusterSpec | None = None,
     checkpoint: str | None = None,
     forced_kv_dtype: str | None = None,
 ) -> CalibrationCase:
@@ -120,7 +120,7 @@ def model_names(printed: str) -> Iterator[str]:
             yield bare
 
 
-def _device(catalogue: Catalogue, printed: Printed, cluster: str | None) -> tuple[Device | None, int | None]:
+def _device(catalogue: Catalogue, printed: Printed, cluster: str | ClusterSpec | None) -> tuple[Device | None, int | None]:
     if cluster is not None:
         found = find_cluster(catalogue, cluster)
         counted = found.count if found.count > 1 or printed.devices is None else printed.devices

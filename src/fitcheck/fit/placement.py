@@ -90,9 +90,9 @@ def component_bytes(
     stage, stages = (ceil(layers / layout.pp), layers) if layers and layout.pp > 1 else (1, layout.pp)
     if expert_layers is not None and stages > 1:
         stage, stages = min(stage, expert_layers), expert_layers
-    sizes = component.layer_bytes if stages > 1 else ()
+    sizes = component.layer_bytes if layers and stages > 1 else ()
     value = max(sum(sizes[at : at + stage]) for at in range(len(sizes))) if sizes else component.value
-    words = f"{value:,} B" + (f", the largest {min(stage, len(sizes))} of {len(sizes)} layers in a row" if sizes else "")
+    words = f"{value:,} B" + (f", the largest {stage} of {len(sizes)} layers in a row" if stage < len(sizes) else "")
     stage, stages = (1, 1) if sizes else (stage, stages)
     words += f" x {stage}/{stages} layers" if stages > 1 else ""
     if routed and layout.ep and experts and ranks > 1:

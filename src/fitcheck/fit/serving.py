@@ -36,7 +36,7 @@ def why_not_served(case: Case, checkpoint: Checkpoint, engine: Engine | None, re
     if serves(case, checkpoint, engine, recipes):
         return None
     if case.device.chip not in engine.chips:
-        return f"{engine.name} does not run on {case.device.name}"
+        return f"{engine.name} is not known to run on {case.device.name}"
     return f"{engine.name} is not known to serve {checkpoint.format} on {case.device.name}"
 
 

@@ -15,10 +15,11 @@ from fitcheck.catalogue.models import Architecture, Checkpoint, CheckpointEvent,
 from fitcheck.catalogue.provenance import CountFigure, DayFigure, Grade, Source
 from fitcheck.errors import DataError, UnknownId
 from fitcheck.frozen import frozen
-from fitcheck.sources.config import MOST_BYTES, ConfigModel, config_model, parse_config
+from fitcheck.sources.config import MOST_BYTES, ConfigModel, config_model
 from fitcheck.sources.gguf_model import GgufModel, read_metadata
 from fitcheck.sources.record import architecture_of, counted_by_config, model_of_config, slug, with_bits
 from fitcheck.sources.store import Store
+from fitcheck.sources.store_config import WEIGHT_ENDINGS, shared_config
 from fitcheck.sources.stored.ahead import asked_ahead
 from fitcheck.sources.stored.builds import Build, Listing, find_builds
 from fitcheck.sources.stored.reading import ReadBuild, read_builds
@@ -28,10 +29,6 @@ FILES = "files"
 """The name of the source that a listing and headers are cited by."""
 
 UNSETTLED_FORMAT = "unknown"
-_WEIGHTS = (".safetensors", ".gguf")
-_MOST_CONFIGS = 8
-_OF_A_BUILD = ("quantization_config", "quantization", "compression_config", "torch_dtype", "dtype", "transformers_version", "_name_or_path")
-"""Fields in which configs of one model differ that lie in folders of their own with a build each."""
 
 
 @frozen
@@ -58,7 +55,7 @@ def read_store(store: Store, day: date, wanted: str | None = None, *, read_on: d
     Raises `DataError` where there is nothing to read, `UnknownId` for a build that is not there, and what the store raises.
     """
     store = asked_ahead(store, MOST_BYTES)
-    raw = _config(store)
+    raw = shared_config(store)
     name, developer = _names(store)
     config = config_model(raw, name, store.url) if raw is not None else None
     listing = _listing(store, config)
@@ -71,10 +68,11 @@ def read_store(store: Store, day: date, wanted: str | None = None, *, read_on: d
     read = tuple(found for build in chosen for found in read_builds(store, raw, build.id)) if len(chosen) < len(whole) else None
     read = read if read is not None else read_builds(store, raw)
     gguf = _gguf(read, name)
-    architecture = _architecture(raw, config, gguf, _names_in(read))
+    architecture = _architecture(raw, config, gguf, _expert_layers(read))
     unknown = _unknown(config, gguf, read)
     by_id = {found.build.id: found for found in read}
-    builds = tuple(_checkpoint(build, by_id.get(build.id), config, day, store.hub_id) for build in whole)
+    layers = architecture.expert_layers if architecture is not None else None
+    builds = tuple(_checkpoint(build, by_id.get(build.id), config, day, store.hub_id, layers) for build in whole)
     parameters = _parameters(raw, gguf, read)
     builds = with_bits(_distinct(builds), parameters.value if parameters else 0, FILES)
     told = (note for build in listing.builds for note in _build_notes(build))
@@ -101,27 +99,9 @@ def _listing(store: Store, config: ConfigModel | None) -> Listing:
     try:
         return find_builds(store)
     except DataError as error:
-        if config is None or any(file.path.lower().endswith(_WEIGHTS) for file in store.files()):
+        if config is None or any(file.path.lower().endswith(WEIGHT_ENDINGS) for file in store.files()):
             raise
         return Listing((), (error.message,))
-
-
-def _config(store: Store) -> dict[str, Any] | None:
-    """The config at the root, else the one that all folders with weights share; of a store of one file, that file."""
-    files = [file.path for file in store.files()]
-    there = [path for path in files if path.rpartition("/")[2] == "config.json"]
-    if len(files) == 1 and files[0].endswith(".json"):
-        there = files
-    if "config.json" in there:
-        there = ["config.json"]
-    if len(there) > 1:
-        folders = {path.rpartition("/")[0] for path in files if path.lower().endswith(_WEIGHTS)}
-        there = [path for path in there if path.rpartition("/")[0] in folders][:_MOST_CONFIGS]
-    read = [parse_config(store.read(path, MOST_BYTES), path) for path in there]
-    plain = [{name: value for name, value in raw.items() if name not in _OF_A_BUILD} for raw in read]
-    if len(read) < 2:
-        return read[0] if read else None
-    return plain[0] if all(one == plain[0] for one in plain) else None
 
 
 def _names(store: Store) -> tuple[str, str]:
@@ -179,22 +159,21 @@ def _gguf(read: Iterable[ReadBuild], name: str) -> GgufModel | None:
 
 
 def _architecture(
-    raw: dict[str, Any] | None, config: ConfigModel | None, gguf: GgufModel | None, names: frozenset[str]
+    raw: dict[str, Any] | None, config: ConfigModel | None, gguf: GgufModel | None, expert_layers: int | None
 ) -> Architecture | None:
     """The config's where it settles one, else that of the GGUF file, whose tensors' names tell in how many layers there are experts."""
     if config is not None and config.architecture is not None and raw is not None:
         return architecture_of(config.architecture, raw).model_copy(update={"source": (FILES,)})
     if gguf is None or gguf.architecture is None:
         return None
-    routed = {name.split(".")[1] for name in names if name.startswith("blk.") and "_exps." in name}
-    update = {"source": (FILES,), "only_llama_cpp": gguf.lost, "expert_layers": len(routed) or None}
-    return gguf.architecture.model_copy(update=update)
+    return gguf.architecture.model_copy(update={"source": (FILES,), "only_llama_cpp": gguf.lost, "expert_layers": expert_layers})
 
 
-def _names_in(read: Iterable[ReadBuild]) -> frozenset[str]:
-    """The tensors of the first GGUF build in one file; of one in several only the first file's are at hand, which tell nothing."""
-    header = next((found.header for found in read if found.header is not None and len(found.build.files) == 1), None)
-    return frozenset(tensor.name for tensor in header.tensors) if header is not None else frozenset()
+def _expert_layers(read: Iterable[ReadBuild]) -> int | None:
+    """How many layers of the first GGUF build have routed experts; None for none."""
+    first = next((found for found in read if found.header is not None), None)
+    parts = first.contents.components if first is not None else ()
+    return next((len(part.by_layer) or None for part in parts if part.kind is ComponentKind.EXPERTS), None)
 
 
 def _unknown(config: ConfigModel | None, gguf: GgufModel | None, read: Iterable[ReadBuild]) -> tuple[str, ...]:
@@ -244,23 +223,25 @@ def _kept_apart(found: ReadBuild) -> list[str]:
     return [part.kind.value for part in found.contents.components if part.kind in apart and not part.optional]
 
 
-def _checkpoint(build: Build, read: ReadBuild | None, config: ConfigModel | None, day: date, hub_id: str | None) -> Checkpoint:
+def _checkpoint(
+    build: Build, read: ReadBuild | None, config: ConfigModel | None, day: date, hub_id: str | None, expert_layers: int | None
+) -> Checkpoint:
     event = CheckpointEvent.model_validate({"status": "effective", "from": day.isoformat(), "source": FILES, "grade": "assumed"})
     form = "gguf" if build.kind == "gguf" else (read.format.name if read is not None else None) or UNSETTLED_FORMAT
     label = f"{read.format.label}, by {read.format.why}" if read is not None and read.format.label else None
-    components = _components(build, read)
     return Checkpoint(
         id=slug(build.id),
         hub_id=hub_id,
         format=form,
         kv_dtype=config.forced_kv_dtype if config is not None and build.kind == "safetensors" else None,
-        components=components,
+        components=_components(build, read, expert_layers),
         events=(event,),
         note=label,
     )
 
 
-def _components(build: Build, read: ReadBuild | None) -> tuple[Component, ...]:
+def _components(build: Build, read: ReadBuild | None, expert_layers: int | None) -> tuple[Component, ...]:
+    """The parts of a build; bytes by layer where they are of as many layers as the architecture has experts in."""
     if read is not None and read.contents.components:
         return tuple(
             Component(
@@ -270,7 +251,7 @@ def _components(build: Build, read: ReadBuild | None) -> tuple[Component, ...]:
                 grade=part.grade,
                 note=part.note,
                 optional=part.optional,
-                layer_bytes=part.layer_bytes,
+                layer_bytes=part.layer_bytes if len(part.layer_bytes) == expert_layers else (),
             )
             for part in read.contents.components
             if part.bytes

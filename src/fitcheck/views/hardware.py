@@ -91,6 +91,7 @@ def _device_facts(device: Device, day: date) -> Iterator[Line]:
     if device.variant_of:
         yield Line("build of", clean(f"{device.variant_of}: what is not listed here is as there ('fitcheck hardware {device.variant_of}')"))
     shared = "one memory for processor and accelerator" if memory.unified else "memory of its own"
+    shared = "the system's memory, in which the processor computes" if device.chip == "cpu" else shared
     yield Line("memory", clean(f"{_printed(memory.sold)} sold, {format_gib(memory.visible[0].value)} visible to software, {shared}"))
     if memory.bandwidth_bytes_per_s:
         yield Line("bandwidth", clean(f"{_bandwidth(device)} GB/s {known_by(memory.bandwidth_bytes_per_s)}"))

@@ -77,6 +77,9 @@ DEEPSEEK_V2_LITE = (
         (DEEPSEEK_R1, 163840, {"mla": 1, "fa": "off"}, 20740.00),  # code-index file-id 17233911709
         (DEEPSEEK_R1, 16384, {"mla": 1, "fa": "on"}, 1098.00),  # "kv^T: not used"; code-index file-id 17746990650
         (DEEPSEEK_R1, 65536, {"mla": 2, "type_k": "q8_0"}, 2333.25),  # V's type left at f16; code-index file-id 17617421211
+        # by hand: 61 x (576 / 32 x 34 B + 512 x 2 B) x 16,384, and without the second part; no log of either is at hand
+        (DEEPSEEK_R1, 16384, {"mla": 1, "fa": "off", "type_k": "q8_0"}, 1559.3125),
+        (DEEPSEEK_R1, 16384, {"mla": 2, "fa": "off", "type_k": "q8_0"}, 583.3125),
         # by hand: 27 x 16 x (192 + 128) x 2 B x 65,536, of which a log has 6,912 MiB of V (code-index file-id 17200999694)
         (DEEPSEEK_V2_LITE, 65536, {"mla": 0}, 17280.00),
         # by hand: 27 x 576 / 32 x 26 B x 65,536
@@ -85,6 +88,12 @@ DEEPSEEK_V2_LITE = (
 )
 def test_latents_are_kept_as_mla_says(model, context, settings, printed_mib):
     assert abs(ask(model, context, **settings).bytes / MIB - printed_mib) < 0.01
+
+
+@pytest.mark.parametrize("mla", [1, 2])
+def test_quantised_values_need_flash_attention_even_where_none_are_kept(mla):
+    with pytest.raises(UsageError, match="q8_0 V cache without flash attention"):
+        ask(DEEPSEEK_R1, 512, mla=mla, fa="off", dtype="q8_0")
 
 
 def test_q6_0_is_the_forks_alone():

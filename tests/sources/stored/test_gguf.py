@@ -111,6 +111,22 @@ def test_a_vocabulary_is_fetched_with_little_more_than_it_takes(tmp_path, kind, 
     assert sum(length for _, length in served) <= max(1.1 * found.header_bytes, found.header_bytes + 128 * 1024)
 
 
+def test_texts_that_belie_every_guess_take_no_thousand_windows():
+    """A million empty texts, then long ones: each guess by the average is a text short, and all that is not understood is read again."""
+    few, long = 1_000_000, 100
+    texts = b"\0" * 8 * few + (struct.pack("<Q", 60_000) + b"x" * 60_000) * long
+    key = b"general.tags"
+    raw = b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, len(key)) + key + struct.pack("<IIQ", 9, 8, few + long) + texts
+    served = []
+
+    def read(start, length):
+        served.append(length)
+        return raw[start : start + length]
+
+    assert read_gguf(read, "x.gguf", len(raw)).lengths == {"general.tags": ("string", few + long)}
+    assert len(served) <= 8
+
+
 def test_every_type_of_the_library_is_in_the_table():
     assert {number: (kind.block, kind.bytes) for number, kind in TYPES.items() if number in set(Type)} == {
         int(kind): sizes for kind, sizes in gguf.GGML_QUANT_SIZES.items()

@@ -13,7 +13,6 @@ under 0 keys and values of every head are kept. It has one cache type more, `q6_
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fitcheck.catalogue.layers import Attention, Chunked, Latent, LayerGroup, Sliding, Stateless
 from fitcheck.catalogue.models import Architecture
@@ -21,7 +20,7 @@ from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.engines import llamacpp
 from fitcheck.fit.engines.base import Settings, StateTerm
 from fitcheck.fit.engines.llamacpp_families import rules_for
-from fitcheck.fit.engines.llamacpp_settings import BLOCKS, FORK_BLOCKS, row_bytes, run_of
+from fitcheck.fit.engines.llamacpp_settings import BLOCKS, FORK_BLOCKS, block_of, row_bytes, run_of
 
 _KNOWN = (Attention, Chunked, Latent, Sliding, Stateless)
 TYPES = {**BLOCKS, **FORK_BLOCKS}
@@ -43,10 +42,10 @@ def allocate(architecture: Architecture, settings: Settings) -> tuple[StateTerm,
         raise UsageError(f"ik_llama.cpp has no -mla {mla!r}", hint="0, 1, 2 or 3")
     if mla == 0:
         architecture = architecture.model_copy(update={"groups": tuple(_every_head(group, architecture) for group in architecture.groups)})
-    return (
-        *llamacpp.allocate(architecture, settings._replace(named=_latent_types(architecture, settings, named)), TYPES),
-        *(_transposed(architecture, settings._replace(named=named)) if mla == 1 else ()),
-    )
+    asked = settings._replace(named=named)
+    lone = all(isinstance(group, Latent | Stateless) for group in architecture.groups)
+    terms = _latents(architecture, asked) if lone else llamacpp.allocate(architecture, asked, TYPES)
+    return (*terms, *(_transposed(architecture, asked) if mla == 1 else ()))
 
 
 def _every_head(group: LayerGroup, architecture: Architecture) -> LayerGroup:
@@ -58,12 +57,19 @@ def _every_head(group: LayerGroup, architecture: Architecture) -> LayerGroup:
     return Attention(kind="attention", layers=group.layers, kv_heads=group.expanded_heads, k_dim=k_dim, v_dim=v_dim)
 
 
-def _latent_types(architecture: Architecture, settings: Settings, named: dict[str, Any]) -> dict[str, Any]:
-    """V's type as K's where only latents are kept, which have no values: unlike llama.cpp the fork takes any other."""
-    if all(isinstance(group, Latent | Stateless) for group in architecture.groups):
-        run = run_of(architecture, rules_for(architecture), settings._replace(named=named), TYPES)
-        return {**named, "type_k": run.type_k, "type_v": run.type_k}
-    return named
+def _latents(architecture: Architecture, settings: Settings) -> Iterator[StateTerm]:
+    """Latents alone, which have no values: unlike llama.cpp the fork takes any type of V beside them.
+
+    They take the same without flash attention, but its compute buffer is not known, and quantised values are refused there too, even where
+    nothing is stored in them (`llama_new_context_with_model`: "V cache quantization requires flash_attn").
+    """
+    run = run_of(architecture, rules_for(architecture), settings, TYPES)
+    if not run.fa and block_of(run.type_v)[0] > 1:
+        raise UsageError(f"ik_llama.cpp refuses a {run.type_v} V cache without flash attention", hint="fa on, or type_v f16")
+    named = {**settings.named, "type_k": run.type_k, "type_v": run.type_k, "fa": "on"}
+    for term in llamacpp.allocate(architecture, settings._replace(named=named), TYPES):
+        if run.fa or term.sort != "compute":
+            yield term
 
 
 def _transposed(architecture: Architecture, settings: Settings) -> Iterator[StateTerm]:

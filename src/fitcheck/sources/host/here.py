@@ -20,19 +20,19 @@ from fitcheck.sources.host.records import Accelerator, Host
 from fitcheck.units import format_gib
 
 SOURCE = "here"
-_HERE = re.compile(r"\s*(?:(?P<count>\d{1,6})\s*[x×*]\s*)?here\s*", re.IGNORECASE)
+_HERE = re.compile(r"\s*(?:(?P<count>\d{1,6})\s*[x×*]\s*)?here(?:\s*[*×]\s*(?P<times>\d{1,6}))?\s*", re.IGNORECASE)
 _WIRED_ENGINES = ("mlx", "llama.cpp")
 
 
 def asks_for_here(spec: str) -> int | None:
-    """How many machines like this one a cluster's text asks for (`here`, `2xhere`); None where it means something else.
+    """How many machines like this one a cluster's text asks for (`here`, `2xhere`, `here*2`); None where it means something else.
 
     Raises `UsageError` for none or too many.
     """
     match = _HERE.fullmatch(spec)
-    if match is None:
+    if match is None or (match["count"] and match["times"]):
         return None
-    count = int(match["count"] or 1)
+    count = int(match["count"] or match["times"] or 1)
     if not 1 <= count <= MAX_DEVICES:
         raise UsageError(f"a cluster of {count} machines makes no sense", hint="write here, or 2xhere for two machines like this one")
     return count

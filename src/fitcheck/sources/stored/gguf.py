@@ -21,6 +21,8 @@ FIRST_WINDOW_BYTES = 128 * 1024
 NEXT_WINDOW_BYTES = 64 * 1024
 """Each further window reaches to where the header likely ends, as what is read of the vocabulary tells, and is this long at least. Where
 nothing tells, it is an eighth of what was read."""
+GUESSED_WINDOWS = 6
+"""So many windows are guessed; each later one doubles what was read, so that no file can ask for its header in a thousand steps."""
 MOST_WINDOW_BYTES = 16 * 1024 * 1024
 AT_ONCE = 8
 """Files whose windows are in memory together."""
@@ -96,6 +98,7 @@ class GgufReading:
         self.buffer = Buffer(file)
         self.keeper = Keeper()
         self.window = FIRST_WINDOW_BYTES
+        self.windows = 0
         self.version = 0
         self.counts = (0, 0)
         self.metadata: dict[str, Any] = {}
@@ -113,6 +116,7 @@ class GgufReading:
         """Take the window that was wanted, or less where the file ends. Raises `DataError`."""
         _, length = self.wanted
         ended = len(data) < length
+        self.windows += 1
         self.buffer.add(data[:length])
         try:
             self._go_on()
@@ -121,7 +125,8 @@ class GgufReading:
                 refuse(self.file, f"ends within its header, after {self.buffer.end:,} bytes")
             if short.needed > MOST_HEADER_BYTES or self.buffer.end >= MOST_HEADER_BYTES:
                 refuse(self.file, f"has a header of more than {MOST_HEADER_BYTES // 1024**2} MiB")
-            self.window = min(max(NEXT_WINDOW_BYTES, self._likely(short) - self.buffer.end), MOST_WINDOW_BYTES)
+            least = NEXT_WINDOW_BYTES if self.windows < GUESSED_WINDOWS else self.buffer.end
+            self.window = min(max(least, self._likely(short) - self.buffer.end), MOST_WINDOW_BYTES)
 
     def _go_on(self) -> None:
         """Read on from what is already understood; what is left of the buffer is read again with the next window."""
