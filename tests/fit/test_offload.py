@@ -64,7 +64,7 @@ def component(*layer_bytes):
 
 def test_the_first_layers_leave_with_their_own_bytes():
     # GLM-5 in IQ1_S_R4, 75 equal layers with experts behind three without: with all of them away llama.cpp printed 129,975.00 MiB, with
-    # --n-cpu-moe 74, which leaves the last four, 123,043.00 (https://hugingapi.com/sokann/GLM-5-GGUF-1.594bpw)
+    # --n-cpu-moe 74, which leaves the last four, 123,043.00 (the card of sokann/GLM-5-GGUF-1.594bpw, as a mirror has it)
     even = Component(kind=EXPERTS, value=129_975 * MIB, source=("x",), grade=Grade.DERIVED)
     away, kept = divided(even, Place("ram", 71), 75)
     assert (away.component.value, kept.component.value) == (123_043 * MIB, 6_932 * MIB)

@@ -72,15 +72,15 @@ DEEPSEEK_V2_LITE = (
     ("model", "context", "settings", "printed_mib"),
     [
         # logs, latents and their transposes together
-        (DEEPSEEK_R1, 16384, {"mla": 1, "fa": "off"}, 2074.00),  # code-index file-id 17743082571
-        (DEEPSEEK_R1, 512, {"mla": 1, "fa": "off"}, 64.81),  # Kimi K2, the same latents; code-index file-id 25854171383
-        (DEEPSEEK_R1, 163840, {"mla": 1, "fa": "off"}, 20740.00),  # code-index file-id 17233911709
-        (DEEPSEEK_R1, 16384, {"mla": 1, "fa": "on"}, 1098.00),  # "kv^T: not used"; code-index file-id 17746990650
-        (DEEPSEEK_R1, 65536, {"mla": 2, "type_k": "q8_0"}, 2333.25),  # V's type left at f16; code-index file-id 17617421211
+        (DEEPSEEK_R1, 16384, {"mla": 1, "fa": "off"}, 2074.00),  # public file 17743082571, address not known
+        (DEEPSEEK_R1, 512, {"mla": 1, "fa": "off"}, 64.81),  # Kimi K2, the same latents; public file 25854171383, address not known
+        (DEEPSEEK_R1, 163840, {"mla": 1, "fa": "off"}, 20740.00),  # public file 17233911709, address not known
+        (DEEPSEEK_R1, 16384, {"mla": 1, "fa": "on"}, 1098.00),  # "kv^T: not used"; public file 17746990650, address not known
+        (DEEPSEEK_R1, 65536, {"mla": 2, "type_k": "q8_0"}, 2333.25),  # V's type left at f16; public file 17617421211, address not known
         # by hand: 61 x (576 / 32 x 34 B + 512 x 2 B) x 16,384, and without the second part; no log of either is at hand
         (DEEPSEEK_R1, 16384, {"mla": 1, "fa": "off", "type_k": "q8_0"}, 1559.3125),
         (DEEPSEEK_R1, 16384, {"mla": 2, "fa": "off", "type_k": "q8_0"}, 583.3125),
-        # by hand: 27 x 16 x (192 + 128) x 2 B x 65,536, of which a log has 6,912 MiB of V (code-index file-id 17200999694)
+        # by hand: 27 x 16 x (192 + 128) x 2 B x 65,536, of which a log has 6,912 MiB of V (public file 17200999694, address not known)
         (DEEPSEEK_V2_LITE, 65536, {"mla": 0}, 17280.00),
         # by hand: 27 x 576 / 32 x 26 B x 65,536
         (DEEPSEEK_V2_LITE, 65536, {"type_k": "q6_0"}, 789.75),
