@@ -106,11 +106,6 @@ def parts_of(
     return found
 
 
-def part_of(name: str, layers: int | None = None, drafts: frozenset[int] = frozenset(), architecture: str = "") -> Part | None:
-    """The part of one tensor, as `parts_of` has it."""
-    return parts_of([name], layers, drafts, architecture)[0]
-
-
 def _pattern(plain: str, architecture: str) -> _Pattern:
     if plain.startswith("per_layer_token_embd.") and architecture.startswith("qwen"):
         return _Pattern(Part.NGRAM, 0)

@@ -7,16 +7,7 @@ Layouts: DeepSeek-V3 `inference/fp8_cast_bf16.py` (`weight_scale_inv`, FP32, one
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from fitcheck.frozen import frozen
-
-
-class Size(NamedTuple):
-    """Bytes of one matrix, and what stores it."""
-
-    kind: str
-    bytes: int
 
 
 @frozen
