@@ -227,5 +227,23 @@ def test_rows_that_no_k_quant_divides_differ_by_layer_too():
     assert (found[0] - found[3] + beside) / 1024**2 == pytest.approx(563.23 - 468.93, abs=0.01)
 
 
+def test_the_table_that_llama_cpp_reads_on_the_host_is_told_apart():
+    # Llama 3.1 8B in Q5_K_S: `model size = 5.162 GiB`, `CUDA0 buffer size = 4941.00 MiB` (https://github.com/ikawrakow/ik_llama.cpp/issues/103),
+    # so 344.4 to 345.4 MiB are elsewhere; 128,256 x 4,096 in Q5_K takes 176 B for 256.
+    config = expanded(next(row["config"] for row in ROWS if row["name"].startswith("llama-3.1-8b")))
+    table = {part.kind: part.bytes for part in derive_components(config, "Q5_K_S")}[ComponentKind.EMBEDDING]
+    assert table == 128_256 * 4096 * 176 // 256
+    assert abs(5.162 * 1024 - 4941.00 - table / 1024**2) < 0.0005 * 1024
+    assert ComponentKind.EMBEDDING not in {part.kind for part in derive_components(config, "bf16")}
+
+
+def test_a_tied_table_is_the_head_and_gemmas_per_layer_tables_are_read_on_the_host():
+    # 262,144 rows of 42 x 256 in Q6_K, 210 B for 256, beside 2,560 of the embedding that the head shares
+    config = expanded(next(row["config"] for row in ROWS if row["name"].startswith("gemma-4-e4b")))
+    parts = {part.kind: part.bytes for part in derive_components(config, "Q4_K_M")}
+    assert parts[ComponentKind.EMBEDDING] == 262_144 * 42 * 256 * 210 // 256
+    assert parts[ComponentKind.WEIGHTS] > 262_144 * 2560 * 210 // 256
+
+
 def test_layers_that_are_alike_are_not_listed():
     assert experts_of("qwen3-30b-a3b", "Q8_0").layer_bytes == ()

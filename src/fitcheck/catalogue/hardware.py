@@ -188,7 +188,8 @@ class Engine(Record):
     split: Literal["tensor", "pipeline"] = "tensor"
     parallel: tuple[Literal["dp", "ep", "dcp"], ...] = ()
     """Kinds of parallelism that it has besides: data (replicas that share the users), expert, decode-context."""
-    ngram_placement: Literal["gpu", "nvme"] = "gpu"
+    places: dict[str, Literal["gpu", "ram", "nvme", "none"]] = Field(default_factory=dict)
+    """Where it keeps a component by itself, the GPU unless said; `none` is a drafter that comes with the build and is loaded to draft."""
     offloads: dict[str, tuple[Literal["ram", "nvme"], ...]] = Field(default_factory=dict)
     """Components that it can keep outside the device's memory, and where."""
     usable: EngineDefault | None = None

@@ -32,6 +32,8 @@ class ComponentKind(StrEnum):
     WEIGHTS = "weights"
     """Everything not named apart: the whole model where no split is known, else the dense, always-active part."""
     EXPERTS = "experts"
+    EMBEDDING = "embedding"
+    """Tables from which a token's rows are read: named apart in GGUF builds, where the head is stored besides (a tied one is weights)."""
     NGRAM = "ngram"
     DRAFTER = "drafter"
     VISION = "vision"

@@ -69,16 +69,17 @@ def _plan(case: Case, checkpoint: Checkpoint, engine: Engine | None, lead: Recip
     budget = usable_budget(case, engine)
     if budget is None:
         return None, f"{engine.name}'s share of memory is not published (--usable sets it)"
-    placed = placed_parts(case, checkpoint, engine)
+    lead = lead if lead is not None and lead.count == case.count else None
+    placed = placed_parts(case, checkpoint, engine, lead)
     refused = _not_apart(case, placed) or refused_place(placed, engine) or _lacking(case, engine)
     if refused is not None:
         return None, refused
     layout, dtype = layout_for(case, engine, lead), dtype_for(case, engine, lead, checkpoint)
-    memory = state_model(case.model.architecture, engine, case.device, layout, dtype, lead if lead and lead.count == case.count else None)
+    memory = state_model(case.model.architecture, engine, case.device, layout, dtype, lead)
     refused = _not_modelled(case, engine, memory)
     if refused is not None:
         return None, refused
-    return make_plan(case, checkpoint, engine, memory, budget), None
+    return make_plan(case, checkpoint, engine, memory, budget, placed), None
 
 
 def _not_apart(case: Case, placed: tuple[Placed, ...]) -> str | None:

@@ -108,7 +108,7 @@ def _weights(case: CalibrationCase) -> Iterator[CalibrationRow]:
 
 def _divided(case: CalibrationCase, build: Checkpoint) -> tuple[int, str]:
     layout = Layout(case.printed.tp, case.printed.pp, "as printed")
-    placed = place_components(build, case.engine, {})
+    placed = place_components(build, case.engine, {}, drafting=bool(case.printed.named.get("num_speculative_tokens")))
     seen = measured_resident(build, case.engine, layout, placed)
     if seen is not None:
         return seen.value, f"resident as the catalogue has it for {layout.tp} devices"

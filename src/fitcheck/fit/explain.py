@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fitcheck.catalogue.models import CheckpointEvent, ComponentKind
 from fitcheck.catalogue.provenance import Status
 from fitcheck.fit.case import Case
-from fitcheck.fit.placement import on_device
+from fitcheck.fit.placement import left_out, on_device
 from fitcheck.fit.report import Assumption, CheckpointRow, DeviceLedger, Verdict
 from fitcheck.fit.sources import oldest
 from fitcheck.fit.startup import startup_warnings
@@ -81,9 +81,8 @@ def _assumptions(plan: Plan, case: Case, builds: int) -> Iterator[Assumption]:
     for part in plan.placed:
         if part.component.kind is ComponentKind.NGRAM and not part.moved:
             yield Assumption(f"n-gram tables ({format_gib(part.component.value)}) on {part.place}", f"--place {part.component.kind}=gpu")
-    for component in plan.checkpoint.components:
-        if component.optional and component.kind not in case.places:
-            yield Assumption(f"{component.kind} ({format_gib(component.value)}) not loaded", f"--place {component.kind}=gpu")
+    for component in left_out(plan.checkpoint, plan.placed):
+        yield Assumption(f"{component.kind} ({format_gib(component.value)}) not loaded", f"--place {component.kind}=gpu")
     yield from _state_assumptions(plan)
 
 
@@ -139,7 +138,7 @@ def _warnings(found: Assessment, case: Case) -> Iterator[str]:
     yield from (
         f"{part.component.kind} ({format_gib(part.component.value)}) lies in {part.place}: its room and speed there are not checked"
         for part in found.plan.placed
-        if not on_device(part, case.device) and (part.place == "ram" or part.moved)
+        if not on_device(part, case.device) and (part.moved or (part.place == "ram" and part.component.kind is not ComponentKind.EMBEDDING))
     )
     if not found.plan.layout.stock:
         yield f"{found.plan.layout.label} is not stock: {found.plan.layout.reason}"
@@ -151,13 +150,10 @@ def _drafter_warnings(found: Assessment) -> Iterator[str]:
     """Speeds with a drafter, beside a ledger without it."""
     if found.plan is None:
         return
-    loaded = [part.component.kind for part in found.plan.placed]
-    left_out = [
-        part for part in found.checkpoint.components if part.optional and part.kind is ComponentKind.DRAFTER and part.kind not in loaded
-    ]
+    drafters = [part for part in left_out(found.checkpoint, found.plan.placed) if part.kind is ComponentKind.DRAFTER]
     lead = next((row for row in found.evidence.recipes if row.speeds), None)
-    if left_out and lead is not None and lead.speculation not in (None, "none"):
-        size = format_gib(left_out[0].value)
+    if drafters and lead is not None and lead.speculation not in (None, "none"):
+        size = format_gib(drafters[0].value)
         yield f"the speeds are with speculation ({lead.speculation}), whose drafter ({size}) is not counted: --place drafter=gpu counts it"
 
 

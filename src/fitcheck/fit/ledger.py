@@ -5,10 +5,11 @@ from __future__ import annotations
 from fitcheck.catalogue.hardware import Engine, Overhead
 from fitcheck.catalogue.models import Checkpoint, ComponentKind
 from fitcheck.catalogue.provenance import Grade
+from fitcheck.catalogue.recipes import Recipe
 from fitcheck.fit.calibrated import calibrated_weights
 from fitcheck.fit.case import Budget, Case
 from fitcheck.fit.layout import Layout
-from fitcheck.fit.memory import StateModel
+from fitcheck.fit.memory import StateModel, own_drafts
 from fitcheck.fit.placement import Placed, component_bytes, measured_resident, on_device, place_components
 from fitcheck.fit.report import CitedSource, DeviceLedger, OffDevice, Term
 from fitcheck.fit.sources import cite
@@ -18,6 +19,7 @@ from fitcheck.frozen import frozen
 _COMPONENT_NAMES = {
     ComponentKind.WEIGHTS: "weights",
     ComponentKind.EXPERTS: "routed experts",
+    ComponentKind.EMBEDDING: "input embedding",
     ComponentKind.NGRAM: "n-gram tables",
     ComponentKind.DRAFTER: "drafter",
     ComponentKind.VISION: "vision tower",
@@ -94,10 +96,9 @@ class Plan:
         return (Term("compute buffers", "overhead", whole - seen, words, Grade.ESTIMATED if beside else Grade.DERIVED, sources),)
 
 
-def make_plan(case: Case, checkpoint: Checkpoint, engine: Engine, memory: StateModel, budget: Budget) -> Plan:
-    """Settle weights and overhead for one checkpoint. The checkpoint must have components."""
+def make_plan(case: Case, checkpoint: Checkpoint, engine: Engine, memory: StateModel, budget: Budget, placed: tuple[Placed, ...]) -> Plan:
+    """Settle weights and overhead for one checkpoint whose parts lie as `placed` says. The checkpoint must have components."""
     layout = memory.layout
-    placed = placed_parts(case, checkpoint, engine)
     weights = _weight_terms(case, checkpoint, engine, layout, placed)
     overhead = _overhead_term(case, engine)
     return Plan(
@@ -140,10 +141,15 @@ def _named(part: Placed) -> str:
     return _COMPONENT_NAMES[part.component.kind] + (f", {part.layers} of {part.of_layers} layers" if part.layers else "")
 
 
-def placed_parts(case: Case, checkpoint: Checkpoint, engine: Engine) -> tuple[Placed, ...]:
-    """Where each part of a build lies under the case; routed experts apart where they are placed or divided otherwise than the rest."""
+def placed_parts(case: Case, checkpoint: Checkpoint, engine: Engine, lead: Recipe | None) -> tuple[Placed, ...]:
+    """Where each part of a build lies under the case, with the drafter that the leading recipe drafts with.
+
+    Routed experts are apart where they are placed or divided otherwise than the rest.
+    """
     apart = ComponentKind.EXPERTS in case.places or case.degrees.dp > 1 or case.degrees.ep
-    return place_components(checkpoint, engine, case.places, case.model.architecture, case.model.parameter_count, apart=apart)
+    architecture, parameters = case.model.architecture, case.model.parameter_count
+    drafting = own_drafts(lead, engine) is not None
+    return place_components(checkpoint, engine, case.places, architecture, parameters, apart=apart, drafting=drafting)
 
 
 def _measured_with(case: Case, engine: Engine) -> bool:
@@ -183,7 +189,7 @@ def _off_device(case: Case, engine: Engine, placed: tuple[Placed, ...]) -> tuple
             component=_named(part),
             place=part.place,
             bytes=part.component.value,
-            because="as asked (--place)" if part.moved or part.added else f"{engine.name} looks them up there",
+            because="as asked (--place)" if part.moved or part.added else f"{engine.name} reads its rows there",
         )
         for part in placed
         if not on_device(part, case.device)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fitcheck.catalogue.hardware import Device, Engine
 from fitcheck.catalogue.models import Architecture
-from fitcheck.catalogue.recipes import Recipe
+from fitcheck.catalogue.recipes import Recipe, Speculation
 from fitcheck.errors import UnknownFact, UnknownId, UsageError
 from fitcheck.fit.engines.base import Allocate, Settings, StateTerm, allocator, check_told
 from fitcheck.fit.layout import Layout
@@ -107,10 +107,16 @@ def _settings(engine: Engine, device: Device, lead: Recipe | None, layout: Layou
         known["enable_expert_parallel"] = True
     if device.compute_capability is not None:
         known["compute_capability"] = float(device.compute_capability.value)
-    speculation = lead.speculation if lead is not None and lead.engine == engine.id else None
-    if speculation is None or speculation.method not in OWN_DRAFTS or speculation.draft_tokens is None:
+    speculation = own_drafts(lead, engine)
+    if speculation is None or speculation.draft_tokens is None:
         return [known]
     return [{**known, "num_speculative_tokens": speculation.draft_tokens}, known]
+
+
+def own_drafts(lead: Recipe | None, engine: Engine) -> Speculation | None:
+    """The speculation of a recipe that runs the model's own draft layers in this engine; None where it runs none."""
+    speculation = lead.speculation if lead is not None and lead.engine == engine.id else None
+    return speculation if speculation is not None and speculation.method in OWN_DRAFTS else None
 
 
 def batch_defaults(device: Device) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class Placed(NamedTuple):
 
     @property
     def added(self) -> bool:
-        """Whether an optional part is loaded because it was asked for."""
+        """Whether a part that is left out by itself is loaded because it was asked for."""
         return self.usual is None
 
 
@@ -40,16 +40,17 @@ def place_components(
     parameters: int = 0,
     *,
     apart: bool = False,
+    drafting: bool = False,
 ) -> tuple[Placed, ...]:
-    """Where each component lies: as asked, else as its record says, else n-gram tables where the engine puts them and all else on the GPU.
+    """Where each component lies: as asked, else as its record says, else where the engine puts it.
 
-    Optional parts lie nowhere (they are left out) unless asked for. With `apart` the architecture and the model's parameters tell routed
-    experts from the rest where the build itself does not. Raises `UsageError` for a place that makes no sense.
+    Optional parts lie nowhere (they are left out) unless asked for, as does the build's own drafter in an engine that loads it to draft
+    alone, but for `drafting`. With `apart` the architecture and the model's parameters tell routed experts from the rest where the build
+    itself does not. Raises `UsageError` for a place that makes no sense.
     """
     placed: list[Placed] = []
     for component in with_experts_apart(checkpoint, architecture, parameters) if apart else checkpoint.components:
-        engines_own = engine.ngram_placement if component.kind is ComponentKind.NGRAM else "gpu"
-        usual = None if component.optional else component.place or engines_own
+        usual = None if component.optional else component.place or _usual(component.kind, engine, drafting=drafting)
         place = Place.read(asked[component.kind]) if component.kind in asked else Place(usual) if usual is not None else None
         if place is not None and place.layers is not None:
             shares = divided(component, place, architecture.expert_layers if architecture else None)
@@ -57,6 +58,25 @@ def place_components(
         elif place is not None:
             placed.append(Placed(component, place.where, usual))
     return tuple(placed)
+
+
+def _usual(kind: ComponentKind, engine: Engine, *, drafting: bool) -> str | None:
+    """Where the engine keeps a component by itself; None where it leaves it out.
+
+    llama.cpp reads rows of the input embedding on the host, whatever is offloaded (`LLM_TENSOR_LAYER_INPUT` in `src/llama-arch.cpp`: "input
+    layers are usually assigned to CPU/host buffer types"). It passes over draft layers (`TENSOR_SKIP`), as vLLM and SGLang do ("skip spec
+    decode layers for main model" in `load_weights` of vLLM's models) and mlx-lm (`sanitize`), unless they draft.
+    """
+    place = engine.places.get(kind, "gpu")
+    if place == "none":
+        return "gpu" if drafting else None
+    return place
+
+
+def left_out(checkpoint: Checkpoint, placed: tuple[Placed, ...]) -> list[Component]:
+    """Parts of a build, or offered beside it, that are not loaded."""
+    loaded = {part.component.kind for part in placed}
+    return [component for component in checkpoint.components if component.kind not in loaded]
 
 
 def refused_place(placed: tuple[Placed, ...], engine: Engine) -> str | None:
@@ -83,9 +103,10 @@ def component_bytes(
     ranks of all replicas, in whole experts under expert parallelism. A pipeline stage holds its part of the layers, rounded up; embeddings
     and head are spread alike for want of their sizes. `expert_layers` says in how many layers the component's experts lie, where others
     lie elsewhere: they are the last ones, so a stage may hold nothing but such. Where the bytes of each layer are known, the heaviest run
-    of as many layers as a stage has counts.
+    of as many layers as a stage has counts. An input embedding that is named apart lies whole on the first stage.
     """
     routed = component.kind is ComponentKind.EXPERTS
+    layout = layout._replace(pp=1) if component.kind is ComponentKind.EMBEDDING else layout
     ranks = 1 if component.split == "replicated" else layout.tp * (layout.dp if routed else 1)
     stage, stages = (ceil(layers / layout.pp), layers) if layers and layout.pp > 1 else (1, layout.pp)
     if expert_layers is not None and stages > 1:

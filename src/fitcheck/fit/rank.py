@@ -10,6 +10,7 @@ from fitcheck.fit.case import Case
 from fitcheck.fit.explain import checkpoint_reason
 from fitcheck.fit.report import CheckpointRow, Verdict
 
+_BACKBONE = (ComponentKind.WEIGHTS, ComponentKind.EXPERTS, ComponentKind.EMBEDDING)
 _RUNS, _SHOWN, _NO, _UNKNOWN, _NOT_SERVED = range(5)
 
 
@@ -23,7 +24,7 @@ def bits_per_weight(case: Case, checkpoint: Checkpoint) -> Decimal | None:
     parameters = case.model.parameters
     apart = any(part.kind is ComponentKind.NGRAM for part in checkpoint.components)
     weights = case.model.parameter_count if apart or parameters.stored is None else parameters.stored.value
-    counted = [part.value for part in checkpoint.components if part.kind in (ComponentKind.WEIGHTS, ComponentKind.EXPERTS)]
+    counted = [part.value for part in checkpoint.components if part.kind in _BACKBONE]
     if not counted or not weights:
         return None
     return (Decimal(sum(counted)) * 8 / weights).quantize(Decimal("0.01"))

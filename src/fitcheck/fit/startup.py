@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from fitcheck.fit.case import Case
 from fitcheck.fit.ledger import Plan
+from fitcheck.fit.placement import left_out
 from fitcheck.fit.report import Startup
 from fitcheck.units import format_gib
 
@@ -23,12 +24,14 @@ _MAPS_FILES = ("llama.cpp", "ik-llama.cpp")
 def startup_of(plan: Plan, case: Case) -> Startup:
     """What has to be free at the start on one device, and what reading the weights may leave in the page cache of unified memory.
 
-    At most the whole build is read on each machine, and no more stays cached than the machine has beside its weights.
+    At most the whole build is read on each machine, draft layers that are then passed over too, and no more stays cached than the machine
+    has beside its weights.
     """
     memory = case.device.memory
     needed = plan.budget.bytes if plan.engine.id in _CHECKS_FREE else plan.total_bytes(case.headline_tokens, case.users)
     weights = sum(term.bytes for term in plan.fixed_terms if term.part == "weights")
-    read = sum(part.component.value for part in plan.placed)
+    passed_over = [part for part in left_out(plan.checkpoint, plan.placed) if not part.optional]
+    read = sum(part.value for part in (*(part.component for part in plan.placed), *passed_over))
     cached = 0 if not memory.unified or plan.engine.id in _MAPS_FILES else max(0, min(read, memory.visible[0].value - weights))
     return Startup(free_needed_bytes=needed, checked=plan.engine.id in _CHECKS_FREE, page_cache_bytes=cached)
 

@@ -17,8 +17,8 @@ from fitcheck.sources.config import decoder_of, family_of
 from fitcheck.sources.families import DEFAULTS
 from fitcheck.sources.families.fields import Fields, Unsettled
 from fitcheck.sources.tensors import TENSORS, WEIGHT_DEFAULTS
-from fitcheck.sources.tensors.formats import pieces_in
-from fitcheck.sources.tensors.record import Part, Piece, Sheet, Tensor
+from fitcheck.sources.tensors.formats import gguf_mix, pieces_in
+from fitcheck.sources.tensors.record import Part, Piece, Sheet, Tensor, gguf_component
 
 
 @frozen
@@ -69,7 +69,8 @@ def derive_components(config: dict[str, Any], format: str, **options: Any) -> tu
     sheet, family = _derive(config)
     try:
         found, grade = pieces_in(config, family, sheet, format, options)
-        return _components(found, grade)
+        tied = not any(tensor.name == "output" for tensor in sheet.tensors) if gguf_mix(format) else None
+        return _components(found, grade, tied)
     except Unsettled as unsettled:
         raise UnknownFact(f"the weights are not known: {unsettled}") from None
 
@@ -90,12 +91,13 @@ def _derive(config: dict[str, Any]) -> tuple[Sheet, str]:
     return sheet, family
 
 
-def _components(pieces: Iterable[Piece], grade: Grade) -> tuple[DerivedComponent, ...]:
+def _components(pieces: Iterable[Piece], grade: Grade, tied: bool | None) -> tuple[DerivedComponent, ...]:
+    """Pieces added up by component; `tied` says of a GGUF mix whether the head is the input embedding, and is None for other formats."""
     sizes: Counter[ComponentKind] = Counter()
     kinds: dict[ComponentKind, Counter[str]] = {}
     layers: dict[ComponentKind, Counter[int]] = {}
     for piece in pieces:
-        component = piece.part.component
+        component = piece.part.component if tied is None else gguf_component(piece.part, tied=tied)
         sizes[component] += piece.bytes
         kinds.setdefault(component, Counter())[piece.kind] += piece.elements
         if piece.layer is not None:

@@ -35,7 +35,8 @@ def test_gguf_by_block_sizes(tmp_path):
     assert sizes(found) == {
         ComponentKind.EXPERTS: 8 * q4,
         ComponentKind.DRAFTER: 8 * q4 + 2 * q8,
-        ComponentKind.WEIGHTS: 4 * q6 + q4 + q8 + 4 * 8 * 256,
+        ComponentKind.EMBEDDING: 2 * q6,  # the head has a table of its own
+        ComponentKind.WEIGHTS: 2 * q6 + q4 + q8 + 4 * 8 * 256,
     }
     assert found.contents.bytes == sum(int(tensor.n_bytes) for tensor in gguf.GGUFReader(path).tensors)
     assert found.contents.parameters == 256 * 256 * (4 + 1 + 8 + 1 + 8 + 2) + 8 * 256
@@ -98,4 +99,10 @@ def test_an_n_gram_table_by_either_name(tmp_path):
     path = gguf_file(tmp_path / "x.gguf", tables, "qwen4exp")
     assert sizes(read_builds(local_store(path))[0]) == {ComponentKind.NGRAM: 72 * 34}
     path = gguf_file(tmp_path / "y.gguf", tables, "gemma4")
-    assert sizes(read_builds(local_store(path))[0]) == {ComponentKind.NGRAM: 8 * 34, ComponentKind.WEIGHTS: 64 * 34}
+    assert sizes(read_builds(local_store(path))[0]) == {ComponentKind.NGRAM: 8 * 34, ComponentKind.EMBEDDING: 64 * 34}
+
+
+def test_a_tied_embedding_is_the_head_and_stays_with_the_weights(tmp_path):
+    """llama.cpp makes the head of `token_embd` where the file has no `output` (`TENSOR_DUPLICATED`), so the GPU holds it."""
+    path = gguf_file(tmp_path / "x.gguf", {name: rows for name, rows in moe().items() if name != "output.weight"}, "glm4moe", MOE_KEYS)
+    assert ComponentKind.EMBEDDING not in sizes(read_builds(local_store(path))[0])

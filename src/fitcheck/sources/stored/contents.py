@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
+from functools import partial
 from math import prod
 
 from fitcheck.catalogue.models import ComponentKind
@@ -13,7 +14,7 @@ from fitcheck.frozen import frozen
 from fitcheck.sources.store import StoredTensor
 from fitcheck.sources.stored.names import draft_layers, parts_of
 from fitcheck.sources.stored.packed import PLAIN, SCALES, Hints, stored_as
-from fitcheck.sources.tensors.record import Part
+from fitcheck.sources.tensors.record import Part, gguf_component
 
 OTHER = "other"
 """The part of tensors whose names say nothing; they count as weights."""
@@ -129,7 +130,7 @@ def tally(
     if sizes[OTHER]:
         notes.append(f"{sizes[OTHER]:,} bytes are in tensors whose names say nothing: they count as weights")
     return Contents(
-        components=_components(sizes, layers, len(listed), optional=optional),
+        components=_components(sizes, layers, len(listed), _division(single) if gguf else _component, optional=optional),
         parts={part: size for part, size in sizes.items() if size},
         parameters=None if unknown else sum(counts.values()),
         parameters_by_part=dict(counts),
@@ -172,10 +173,21 @@ def joined(first: Contents, *others: Contents) -> Contents:
     )
 
 
-def _components(sizes: Counter[str], layers: Counter[int], tensors: int, *, optional: bool) -> tuple[StoredComponent, ...]:
+def _component(part: Part) -> ComponentKind:
+    return part.component
+
+
+def _division(tensors: Container[str]) -> Callable[[Part], ComponentKind]:
+    """How the parts of a GGUF build with these tensors are components."""
+    return partial(gguf_component, tied="output.weight" not in tensors)
+
+
+def _components(
+    sizes: Counter[str], layers: Counter[int], tensors: int, division: Callable[[Part], ComponentKind], *, optional: bool
+) -> tuple[StoredComponent, ...]:
     by_kind: dict[ComponentKind, list[str]] = {}
     for part in sizes:
-        kind = ComponentKind.WEIGHTS if part == OTHER else Part(part).component
+        kind = ComponentKind.WEIGHTS if part == OTHER else division(Part(part))
         by_kind.setdefault(kind, []).append(part)
     found = []
     for kind in ComponentKind:

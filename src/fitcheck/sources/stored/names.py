@@ -4,7 +4,8 @@ One table of expressions in order: the first that matches decides. Names of Hugg
 (`model_executor/models/*.py`, `load_weights`) read them, of DeepSeek's own layout (`inference/model.py`), of Mistral's consolidated files,
 of MLX (`switch_mlp`), and of GGUF (`gguf` 0.19.0 `constants.py`, `TENSOR_NAMES`). N-gram tables: `engram.embed` (DeepSeek V4.1; GGUF
 `engram_embd`), `ple_embedding.ngram_embedding` (Qwen3.8; GGUF `per_layer_token_embd`), `ngram_embeddings` (LongCat); the projections around
-them are weights. Gemma's per-layer embeddings (`embed_tokens_per_layer`) are embeddings. Shared experts are weights: all tokens read them.
+them are weights. Gemma's per-layer embeddings (`embed_tokens_per_layer`; GGUF `per_layer_token_embd` too) are tables of their own, which
+are read by token as the input embedding is. Shared experts are weights: all tokens read them.
 Towers for images and sound, and what speaks (`talker`, `code2wav`), count as the vision tower: text alone loads without them.
 """
 
@@ -41,8 +42,9 @@ TABLE: tuple[tuple[str, Part], ...] = (
     (r"\.ffn_(?:gate|up|down)\.\d+\.", Part.EXPERTS),
     (r"(?:^|\.)(?:[a-z_]*norm[a-z_0-9]*|ln_\w+|ln\d?|norm\d*)(?:\.(?:weight|bias|scale|0+))*$", Part.NORM),
     (r"norm\.weight$|_norm\.|res_score|layer_output_scale", Part.NORM),
+    (r"embed_tokens_per_layer|^per_layer_token_embd\.", Part.LAYER_EMBEDDING),
     (r"embed_tokens|(?:^|\.)(?:wte|wpe|tok_embeddings|word_embeddings|embed|embeddings?|embed_in|embed_positions)(?:\.|$)", Part.EMBEDDING),
-    (r"^(?:token_embd|position_embd|token_types|per_layer_(?:token_embd|model_proj))\.|per_layer_model_projection", Part.EMBEDDING),
+    (r"^(?:token_embd|position_embd|token_types|per_layer_model_proj)\.|per_layer_model_projection", Part.EMBEDDING),
     (r"(?:^|\.)(?:lm_head|embed_out|hc_head\w*|output_hc_\w+)(?:\.|$)|^(?:model\.)?(?:output|head)\.", Part.HEAD),
     (r"^rope_f", Part.ATTENTION),
     (r"hc_(?:attn|ffn)|latent_proj", Part.FFN),

@@ -10,9 +10,10 @@ from fitcheck.errors import UsageError
 from fitcheck.sources.families.fields import Fields
 from fitcheck.sources.tensors import ggml
 from fitcheck.sources.tensors.layouts import Layout, Resolve, always, matcher, matrices, pieces, stated
-from fitcheck.sources.tensors.record import Part, Piece, Sheet, Tensor
+from fitcheck.sources.tensors.record import TABLES, Part, Piece, Sheet, Tensor
 from fitcheck.sources.tensors.schemes import BF16, F32, FP8_ROW, FP8_TENSOR, MXFP4, MXFP8, NVFP4, Scheme, awq, exl3, fp8_block, gptq, packed
 
+_HALF_FLOATS = ("bf16", "f16", "fp16")
 _NO_DRAFT_IN_GGUF = ("deepseek_v3", "kimi_k2", "deepseek_v4", "mimo")
 """Families whose converter drops the draft layers (facts/llamacpp-rules.md, surprise 9)."""
 _HEADS_BY_LAYER = ("lfm2", "lfm2_moe", "granitemoehybrid", "jamba", "nemotron_h", "kimi_linear", "kimi_k3", "falcon_h1")
@@ -24,11 +25,11 @@ Found = tuple[Iterable[Piece], Grade]
 def pieces_in(config: dict[str, Any], family: str, sheet: Sheet, form: str, options: dict[str, Any]) -> Found:
     """The pieces of all tensors in a format, and how well they are known. Raises `Unsettled`, or `UsageError` for an unknown format."""
     tensors, quantised, lower = tuple(sheet.tensors), _quantised(config), form.lower()
-    mix = form.upper().removeprefix("GGUF:").replace("-", "_")
+    mix = gguf_mix(form)
     _refuse(options, form)
-    if form in ("bf16", "f16", "fp16"):
+    if form in _HALF_FLOATS:
         return pieces(tensors, always(BF16)), Grade.DERIVED
-    if mix in ggml.MIXES:
+    if mix is not None:
         return _gguf(family, sheet, mix, imatrix=bool(options.get("imatrix"))), _gguf_grade(mix)
     if lower in ("exl3", "mlx"):
         return (_exl3 if lower == "exl3" else _mlx)(tensors, options), Grade.ESTIMATED
@@ -36,6 +37,12 @@ def pieces_in(config: dict[str, Any], family: str, sheet: Sheet, form: str, opti
         return (Piece(tensor.part, F32.name, tensor.elements, 4 * tensor.elements) for tensor in tensors), Grade.DERIVED
     layout = _layout(config, quantised, family, tensors, lower, options)
     return pieces(tensors, layout.resolve), Grade.DERIVED if layout.stated else Grade.ESTIMATED
+
+
+def gguf_mix(form: str) -> str | None:
+    """The llama.cpp mix that a format names (`Q4_K_M`, `gguf:f16`); None where it is none. Half floats are plain without `gguf:`."""
+    mix = form.upper().removeprefix("GGUF:").replace("-", "_")
+    return mix if mix in ggml.MIXES and form not in _HALF_FLOATS else None
 
 
 def _layout(
@@ -152,7 +159,7 @@ def _mlx(tensors: tuple[Tensor, ...], options: dict[str, Any]) -> Iterator[Piece
     """MLX: `bits` (4) with a BF16 scale and bias for every `group_size` (64) elements, embeddings and head too (mlx-lm `utils.py`)."""
     scheme = Scheme("int", bits=int(options.get("bits", 4)), group=int(options.get("group_size", 64)), scale_bytes=4)
     for tensor in tensors:
-        if tensor.matrix and (matrices(tensor) or tensor.part in (Part.EMBEDDING, Part.HEAD)):
+        if tensor.matrix and (matrices(tensor) or tensor.part in (*TABLES, Part.HEAD)):
             size = tensor.count * scheme.size(tensor.rows, tensor.columns)
             yield Piece(tensor.part, scheme.name, tensor.elements, size)
         else:

@@ -25,7 +25,7 @@ def _projections(block: Block, heads: int, width: int, keys: int, values: int) -
 def _per_layer(sheet: Sheet, width: int, layers: int) -> None:
     """The table of per-layer embeddings (on the host in llama.cpp) and its projection."""
     words = sheet.fields.maybe("vocab_size_per_layer_input", most=1 << 28) or sheet.fields.count("vocab_size", most=1 << 28)
-    sheet.add("per_layer_token_embd", Part.EMBEDDING, words, width * layers, module="embed_tokens_per_layer")
+    sheet.add("per_layer_token_embd", Part.LAYER_EMBEDDING, words, width * layers, module="embed_tokens_per_layer")
     sheet.add("per_layer_model_proj", Part.EMBEDDING, width * layers, sheet.hidden, module="per_layer_model_projection")
     sheet.add("per_layer_proj_norm", Part.NORM, width, module="per_layer_projection_norm")
     block = sheet.block(range(layers))

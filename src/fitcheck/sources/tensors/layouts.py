@@ -11,7 +11,7 @@ from fnmatch import translate
 from typing import Any, NamedTuple
 
 from fitcheck.sources.families.fields import Unsettled, shown
-from fitcheck.sources.tensors.record import Part, Piece, Tensor
+from fitcheck.sources.tensors.record import TABLES, Part, Piece, Tensor
 from fitcheck.sources.tensors.schemes import (
     BF16,
     F32,
@@ -48,7 +48,7 @@ class Layout(NamedTuple):
 
 def matrices(tensor: Tensor) -> bool:
     """Whether quantisers ever take it: a linear layer, neither an embedding, a head, a norm, a router nor a convolution."""
-    if not tensor.matrix or tensor.wide or tensor.part in (Part.EMBEDDING, Part.HEAD, Part.NORM, Part.ROUTER):
+    if not tensor.matrix or tensor.wide or tensor.part in (*TABLES, Part.HEAD, Part.NORM, Part.ROUTER):
         return False
     return not tensor.name.startswith(_ALWAYS_HIGH)
 

@@ -16,6 +16,7 @@ class Part(StrEnum):
     """What a tensor is of; routed experts, n-gram tables, drafters and vision towers are placed apart from the rest."""
 
     EMBEDDING = "embedding"
+    LAYER_EMBEDDING = "layer_embedding"
     HEAD = "head"
     ATTENTION = "attention"
     FFN = "ffn"
@@ -30,6 +31,19 @@ class Part(StrEnum):
     def component(self) -> ComponentKind:
         """The component of a checkpoint that holds it."""
         return _COMPONENTS.get(self, ComponentKind.WEIGHTS)
+
+
+TABLES = (Part.EMBEDDING, Part.LAYER_EMBEDDING)
+"""Of which a token reads its own rows alone."""
+
+
+def gguf_component(part: Part, *, tied: bool) -> ComponentKind:
+    """The component in a GGUF build, which llama.cpp divides: tables apart, but for one that it loads once more as the head (`tied`).
+
+    `llama_model::load_tensors`: where `output.weight` is absent it is made of `token_embd.weight` (`TENSOR_DUPLICATED`).
+    """
+    table = part is Part.LAYER_EMBEDDING or (part is Part.EMBEDDING and not tied)
+    return ComponentKind.EMBEDDING if table else part.component
 
 
 _COMPONENTS = {

@@ -1,0 +1,66 @@
+from decimal import Decimal
+
+import pytest
+
+from fitcheck import fit, load_catalogue
+from fitcheck.catalogue.hardware import Engine
+from fitcheck.catalogue.models import Checkpoint, Component, ComponentKind, Model
+from fitcheck.catalogue.provenance import Grade
+from fitcheck.fit.layout import Layout
+from fitcheck.fit.placement import component_bytes, place_components
+
+CATALOGUE = load_catalogue()
+AIR = CATALOGUE.get(Model, "glm-4.5-air").checkpoint("gguf-q4-k-s")
+DRAFTER = next(part for part in AIR.components if part.kind is ComponentKind.DRAFTER)
+
+
+def placed(engine: str, build: Checkpoint = AIR, **options):
+    found = place_components(build, CATALOGUE.get(Engine, engine), options.pop("places", {}), **options)
+    return {part.component.kind: part.place for part in found}
+
+
+@pytest.mark.parametrize("engine", ["llama.cpp", "vllm", "sglang", "mlx"])
+def test_draft_layers_are_passed_over_unless_they_draft(engine):
+    assert ComponentKind.DRAFTER not in placed(engine)
+    assert placed(engine, drafting=True)[ComponentKind.DRAFTER] == "gpu"
+    assert placed(engine, places={ComponentKind.DRAFTER: "gpu"})[ComponentKind.DRAFTER] == "gpu"
+
+
+def test_an_engine_of_which_it_is_not_known_loads_all_of_a_build():
+    assert placed("exllamav3")[ComponentKind.DRAFTER] == "gpu"
+
+
+def test_rows_of_the_input_embedding_are_read_on_the_host():
+    # llama.cpp's `LLM_TENSOR_LAYER_INPUT` has no other place than the CPU; other engines gather rows on the GPU
+    assert placed("llama.cpp")[ComponentKind.EMBEDDING] == "ram"
+    assert placed("vllm")[ComponentKind.EMBEDDING] == "gpu"
+
+
+def test_what_is_left_out_is_said_and_counted_where_it_is_asked():
+    without, asked = (
+        fit("glm-4.5-air", cluster="spark", checkpoint="gguf-q4-k-s", places=places, catalogue=CATALOGUE)
+        for places in ({}, {ComponentKind.DRAFTER: "gpu"})
+    )
+    assert "drafter (1.98 GiB) not loaded" in {row.text for row in without.assumptions}
+    totals = [report.devices[0].total_bytes for report in (without, asked)]
+    assert totals[1] - totals[0] == DRAFTER.value
+
+
+def test_a_recipe_that_drafts_with_the_builds_own_layers_loads_them():
+    # SparkRing's and LibertAI's recipes run `mtp` on builds whose draft layer lies in the files; the official FP8 build is 7,493,399,168 B
+    # of draft layer in 328,326,771,576
+    model = CATALOGUE.get(Model, "glm-5.3-flash")
+    build = model.checkpoint("official-fp8")
+    assert ComponentKind.DRAFTER in placed("vllm", build, drafting=True)
+    assert ComponentKind.DRAFTER not in placed("vllm", build)
+
+
+def test_a_table_lies_whole_on_the_first_stage():
+    table = Component(kind=ComponentKind.EMBEDDING, value=1001, source=("x",), grade=Grade.DERIVED)
+    assert component_bytes(table, Layout(1, 3, "as asked"), 48) == (1001, "1,001 B")
+
+
+def test_a_table_apart_counts_among_the_bits_of_a_weight():
+    # 4,920,739,232 B x 8 / 8,030,261,248 parameters = 4.902 bits
+    report = fit("llama-3.1-8b", cluster="rtx-4090", checkpoint="gguf-q4-k-m", catalogue=CATALOGUE)
+    assert report.checkpoints[0].bits_per_weight == Decimal("4.90")
