@@ -267,3 +267,50 @@ def test_the_python_api_has_the_same_verb(log):
         fitcheck.calibrate("none.log")
     with pytest.raises(UsageError, match="not an address"):
         fitcheck.calibrate(log, source="my desk")
+
+
+LOADED = """\
+load_tensors:        CUDA0 model buffer size = {gpu} MiB
+load_tensors:   CPU_Mapped model buffer size = {host} MiB
+"""
+RUN = """\
+llama_context: n_ctx         = 8192
+llama_kv_cache: size = 1024.00 MiB (8192 cells,  32 layers,  1/1 seqs), K (f16): 512.00 MiB, V (f16): 512.00 MiB
+llama_context: {place} compute buffer size = 300.00 MiB
+"""
+LLAMA = ("--model", "llama-3.1-8b", "--checkpoint", "gguf-q4-k-m")
+
+
+def calibrated(tmp_path, text, cluster):
+    file = tmp_path / "llama.log"
+    file.write_text(text)
+    answer = json.loads(inside("calibrate", str(file), *LLAMA, "--cluster", cluster, "--format", "json", *DAY).out)
+    return {row["term"]: row for row in answer["result"]["rows"]}, answer
+
+
+def test_what_llama_cpp_put_on_its_only_gpu_is_compared(tmp_path):
+    # Llama 3.1 8B in Q4_K_M: 4,403.49 MiB on the GPU and the input embedding of 281.81 MiB beside it; the file, metadata and tokenizer
+    # within, is 4,920,739,232 B = 4,692.78 MiB
+    rows, _ = calibrated(tmp_path, LOADED.format(gpu="4403.49", host="281.81") + RUN.format(place="CUDA0"), "rtx-4090")
+    weights = rows["weights, fullest device"]
+    assert weights["predicted"] == 4_920_739_232 - 128_256 * 4096 * 144 // 256
+    assert weights["error"] == pytest.approx((4692.78 - 281.81) / 4403.49 - 1, abs=1e-4)
+    rows, _ = calibrated(tmp_path, LOADED.format(gpu="2403.49", host="2281.81") + RUN.format(place="CUDA0"), "rtx-4090")
+    assert rows["weights, fullest device"]["because"] == "more of the model lies in host memory than llama.cpp puts there by itself"
+
+
+def test_a_run_on_the_processor_is_one_device_with_a_buffer_of_its_own(tmp_path):
+    text = LOADED.splitlines()[1].format(host="4685.30") + "\n" + RUN.format(place="CPU")
+    rows, answer = calibrated(tmp_path, text, "64GiB@80GB/s:cpu")
+    weights = rows["weights, fullest device"]
+    assert weights["predicted"] == 4_920_739_232
+    assert weights["error"] == pytest.approx(4692.78 / 4685.30 - 1, abs=1e-4)
+    assert answer["result"]["measured"]["overhead_bytes"] == 300 * 1024**2
+    assert rows["compute buffer"]["predicted"] is None  # the formula is of a GPU
+    fit = json.loads(
+        inside(
+            "fit", *LLAMA[1:], "--cluster", "64GiB@80GB/s:cpu", "--calibrated", str(tmp_path / "llama.log"), "--format", "json", *DAY
+        ).out
+    )
+    terms = {term["name"]: term for term in fit["result"]["devices"][0]["terms"]}
+    assert (terms["engine overhead"]["bytes"], terms["engine overhead"]["grade"]) == (300 * 1024**2, "measured")

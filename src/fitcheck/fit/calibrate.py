@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any
 
 from fitcheck.catalogue.layers import Indexer, Latent
-from fitcheck.catalogue.models import Checkpoint
 from fitcheck.errors import FitcheckError
-from fitcheck.fit.calibration import CalibrationCase, CalibrationReport, CalibrationRow
+from fitcheck.fit.calibrate_weights import weight_rows
+from fitcheck.fit.calibration import CalibrationCase, CalibrationReport, CalibrationRow, row_of
 from fitcheck.fit.engines.base import Ledger, Settings, StateTerm, allocator
-from fitcheck.fit.layout import Layout
 from fitcheck.fit.memory import batch_defaults
 from fitcheck.fit.overhead_seen import known_overhead, measured_overhead, seen_overhead
-from fitcheck.fit.placement import component_bytes, measured_resident, on_device, place_components
 from fitcheck.fit.printed import Fact, Printed
 from fitcheck.fit.state import kv_dtype
 
@@ -29,7 +27,7 @@ SAME_CAPACITY = Decimal("0.006")
 def calibrate(case: CalibrationCase) -> CalibrationReport:
     """Answer the case. What cannot be compared is said, never raised."""
     printed = case.printed
-    rows = (*_weights(case), *_state_and_cache(case), *_parts(case), *_overhead(case))
+    rows = (*weight_rows(case), *_state_and_cache(case), *_parts(case), *_overhead(case))
     model, device = case.model, case.device
     return CalibrationReport(
         engine=case.engine.id,
@@ -67,57 +65,6 @@ def _reasons(rows: tuple[CalibrationRow, ...]) -> tuple[str, ...]:
     return tuple(f"{', '.join(dict.fromkeys(names))}: {because}" for because, names in terms.items())
 
 
-def _row(
-    term: str, fact: Fact | None, predicted: float | None, formula: str | None = None, *, unit: Literal["bytes", "tokens"] = "bytes",
-    because: str | None = None,
-) -> CalibrationRow:  # fmt: skip
-    error = round(predicted / fact.value - 1, 6) if fact is not None and fact.value > 0 and predicted is not None else None
-    if because is None and fact is None:
-        because = "the log does not print it"
-    return CalibrationRow(
-        term,
-        unit,
-        fact.value if fact else None,
-        fact.rounding if fact else 0,
-        round(predicted) if predicted is not None else None,
-        error,
-        formula,
-        fact.line if fact else None,
-        fact.at if fact else None,
-        because if error is None else None,
-    )
-
-
-def _weights(case: CalibrationCase) -> Iterator[CalibrationRow]:
-    """Per device; for llama.cpp the whole file, since its buffers are split as the user said."""
-    printed = case.printed
-    fact, term = (printed.weights_file, "weights, the whole file") if printed.whole else (printed.weights, "weights, fullest device")
-    if fact is None:
-        yield _row(term, None, None, because="the log does not print it")
-        return
-    build = case.checkpoint
-    if build is None or not build.components:
-        yield _row(term, fact, None, because=case.unknown_model or case.unknown_build or "the size of this build is not published")
-        return
-    if printed.whole:
-        parts = [part for part in build.components if not part.optional]
-        yield _row(term, fact, sum(part.value for part in parts), " + ".join(f"{part.kind} {part.value:,} B" for part in parts))
-        return
-    yield _row(term, fact, *_divided(case, build))
-
-
-def _divided(case: CalibrationCase, build: Checkpoint) -> tuple[int, str]:
-    layout = Layout(case.printed.tp, case.printed.pp, "as printed")
-    placed = place_components(build, case.engine, {}, drafting=bool(case.printed.named.get("num_speculative_tokens")))
-    seen = measured_resident(build, case.engine, layout, placed)
-    if seen is not None:
-        return seen.value, f"resident as the catalogue has it for {layout.tp} devices"
-    layers = case.architecture.layers if case.architecture else None
-    here = [part for part in placed if case.device is None or on_device(part, case.device)]
-    parts = [(part.component.kind, *component_bytes(part.component, layout, layers)) for part in here if part.place != "nvme"]
-    return sum(size for _, size, _ in parts), " + ".join(f"{kind} {words}" for kind, _, words in parts)
-
-
 def _dtype(case: CalibrationCase) -> str:
     """The KV dtype as printed; where that is `auto`, what the checkpoint's quantisation asks for."""
     return case.forced_kv_dtype if case.printed.kv_dtype == "auto" and case.forced_kv_dtype else case.printed.kv_dtype
@@ -153,12 +100,12 @@ def _state_and_cache(case: CalibrationCase) -> Iterator[CalibrationRow]:
     facts = facts or [("KV cache", None)]
     because = _not_counted(case)
     if because is not None:
-        yield from (_row(term, fact, None, because=because) for term, fact in facts)
+        yield from (row_of(term, fact, None, because=because) for term, fact in facts)
         return
     try:
         yield from _PER_ENGINE.get(case.engine.id, _pool)(case)
     except FitcheckError as error:
-        yield from (_row(term, fact, None, because=error.message) for term, fact in facts)
+        yield from (row_of(term, fact, None, because=error.message) for term, fact in facts)
 
 
 def _not_counted(case: CalibrationCase) -> str | None:
@@ -178,23 +125,23 @@ def _vllm(case: CalibrationCase) -> Iterator[CalibrationRow]:
     printed = case.printed
     if printed.needed is not None and printed.needed_tokens:
         needed = state_ledger(case, printed.needed_tokens)
-        yield _row(
+        yield row_of(
             "what one request needs", printed.needed, needed.bytes, _formula(needed, f"one request of {printed.needed_tokens:,} tokens")
         )
     context = printed.context_tokens
     if context is None:
-        yield _row("KV cache", printed.kv, None, because="the log does not print the longest context (max_model_len)")
+        yield row_of("KV cache", printed.kv, None, because="the log does not print the longest context (max_model_len)")
         return
     requests, words, exact = _capacity(printed, context)
     if requests is None:
-        yield _row("KV cache", printed.kv, None, because="the log prints no tokens that the pool holds")
+        yield row_of("KV cache", printed.kv, None, because="the log prints no tokens that the pool holds")
         return
     ledger = state_ledger(case, context)
     formula = _formula(ledger, f"{words} of {context:,} tokens")
-    yield _row("KV cache, bytes for the tokens printed", printed.kv, ledger.bytes * float(requests), formula)
+    yield row_of("KV cache, bytes for the tokens printed", printed.kv, ledger.bytes * float(requests), formula)
     if printed.kv is not None and printed.kv.value > 0 and ledger.bytes:
         tokens = printed.tokens if exact else Fact(int(requests * context), 0, f"{words}, {context:,} tokens each")
-        yield _row(
+        yield row_of(
             "KV cache, tokens for the bytes printed", tokens, printed.kv.value / ledger.bytes * context,
             f"{printed.kv.value:,} B / {ledger.bytes:,} B x {context:,} tokens", unit="tokens",
         )  # fmt: skip
@@ -220,22 +167,22 @@ def _pool(case: CalibrationCase) -> Iterator[CalibrationRow]:
     printed = case.printed
     tokens = printed.tokens.value if printed.tokens is not None else printed.context_tokens
     if tokens is None:
-        yield _row("KV cache", printed.kv, None, because="the log prints no tokens that the pool holds")
+        yield row_of("KV cache", printed.kv, None, because="the log prints no tokens that the pool holds")
         return
     ledger = state_ledger(case, printed.context_tokens or tokens)
     if printed.kv is not None or ledger.kv_bytes:
-        yield _row("KV cache, bytes for the tokens printed", printed.kv, ledger.kv_bytes, _formula(ledger, "", "cache"))
+        yield row_of("KV cache, bytes for the tokens printed", printed.kv, ledger.kv_bytes, _formula(ledger, "", "cache"))
     if printed.tokens is not None and printed.kv is not None and ledger.kv_bytes and not printed.whole:
-        yield _row(
+        yield row_of(
             "KV cache, tokens for the bytes printed", printed.tokens, printed.kv.value / ledger.kv_bytes * tokens,
             f"{printed.kv.value:,} B / {ledger.kv_bytes:,} B x {tokens:,} tokens", unit="tokens",
         )  # fmt: skip
     if printed.state is not None or ledger.state_bytes:
-        yield _row("recurrent state", printed.state, ledger.state_bytes, _formula(ledger, "", "state"))
+        yield row_of("recurrent state", printed.state, ledger.state_bytes, _formula(ledger, "", "state"))
     if printed.compute is not None:
-        one = case.devices == 1 and ledger.compute_bytes
+        one = case.devices == 1 and not printed.processor and ledger.compute_bytes
         because = None if one else "the formula is of one GPU that holds the whole model, with the kernels that were tried"
-        yield _row(
+        yield row_of(
             "compute buffer", printed.compute, ledger.compute_bytes if one else None, _formula(ledger, "", "compute"), because=because
         )
 
@@ -257,16 +204,16 @@ def _parts(case: CalibrationCase) -> Iterator[CalibrationRow]:
     for term, fact, name in counted:
         part = _buffer(case, name) if fact is not None else None
         if part is not None:
-            yield _row(term, fact, part.bytes, part.formula)
+            yield row_of(term, fact, part.bytes, part.formula)
         elif fact is not None:
             graphs = "counted inside the share of memory from vLLM 0.20 on, beside it before"
             where = graphs if term == "CUDA graphs" else "a part of the overhead"
-            yield _row(term, fact, None, because=f"{where}; no prediction is made of it alone")
+            yield row_of(term, fact, None, because=f"{where}; no prediction is made of it alone")
     if printed.non_torch is not None:
         beside = case.engine.beside_on(case.device, case.devices, printed.version)
         words = f"the catalogue's for {case.engine.name} on {case.devices}" if beside is not None else ""
         because = None if beside is not None else "a part of the overhead; no prediction is made of it alone"
-        yield _row("memory outside PyTorch", printed.non_torch, beside.value if beside is not None else None, words, because=because)
+        yield row_of("memory outside PyTorch", printed.non_torch, beside.value if beside is not None else None, words, because=because)
 
 
 def _buffer(case: CalibrationCase, name: str) -> StateTerm | None:
@@ -283,12 +230,12 @@ def _buffer(case: CalibrationCase, name: str) -> StateTerm | None:
 def _overhead(case: CalibrationCase) -> Iterator[CalibrationRow]:
     seen = seen_overhead(case.printed, case.device)
     if isinstance(seen, str):
-        yield _row("overhead", None, None, because=seen)
+        yield row_of("overhead", None, None, because=seen)
         return
     fact = Fact(seen[0], 0, seen[1], "")
     known = known_overhead(case.device, case.engine, case.devices, case.printed.version)
     because = "the catalogue has no figure for this engine" if case.device is not None else _unknown_device(case.printed)
-    yield _row("overhead", fact, known[0] if known else None, known[1] if known else None, because=None if known else because)
+    yield row_of("overhead", fact, known[0] if known else None, known[1] if known else None, because=None if known else because)
 
 
 def _unknown_device(printed: Printed) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from fitcheck.catalogue.hardware import Device, Engine
 from fitcheck.catalogue.models import Architecture, Checkpoint, Model
 from fitcheck.fit.calibrated import Calibrated
-from fitcheck.fit.printed import Printed, PrintedSpeed
+from fitcheck.fit.printed import Fact, Printed, PrintedSpeed
 from fitcheck.fit.report import CitedSource
 from fitcheck.frozen import frozen
 
@@ -88,3 +88,25 @@ class CalibrationReport:
     notes: tuple[str, ...]
     files: tuple[str, ...]
     day: str | None
+
+
+def row_of(
+    term: str, fact: Fact | None, predicted: float | None, formula: str | None = None, *, unit: Literal["bytes", "tokens"] = "bytes",
+    because: str | None = None,
+) -> CalibrationRow:  # fmt: skip
+    """A term as printed and as predicted, with the error; `because` says why it is not compared."""
+    error = round(predicted / fact.value - 1, 6) if fact is not None and fact.value > 0 and predicted is not None else None
+    if because is None and fact is None:
+        because = "the log does not print it"
+    return CalibrationRow(
+        term,
+        unit,
+        fact.value if fact else None,
+        fact.rounding if fact else 0,
+        round(predicted) if predicted is not None else None,
+        error,
+        formula,
+        fact.line if fact else None,
+        fact.at if fact else None,
+        because if error is None else None,
+    )

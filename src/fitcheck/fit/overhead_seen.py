@@ -28,7 +28,8 @@ def seen_overhead(printed: Printed, device: Device | None) -> tuple[int, str] | 
     if printed.whole:
         if printed.compute is None:
             return "the log prints no compute buffer of a GPU"
-        return printed.compute.value, f"compute buffer of the fullest device, {printed.compute.value:,} B"
+        where = "the processor" if printed.processor else "the fullest device"
+        return printed.compute.value, f"compute buffer of {where}, {printed.compute.value:,} B"
     if printed.pp > 1:
         return "stages of a pipeline differ, and the log does not say which device holds most"
     total = printed.total.value if printed.total is not None else device.memory.visible[0].value if device is not None else None

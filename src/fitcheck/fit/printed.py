@@ -37,7 +37,8 @@ class Printed:
 
     `model` is a hub id, a folder or a file, `called` what the file calls itself. `named` are settings by the engine's own names, as its
     allocator takes them. `tokens` are cache slots or tokens of one device's pool; for llama.cpp caches and states are those of all devices
-    together (`whole`), since it splits them by layers. `uncounted` says what of the run an allocator does not know, such as a drafter's
+    together (`whole`), since it splits them by layers, and `weights_host` are the buffers of the model in host memory, all there is where
+    the `processor` ran it. `uncounted` says what of the run an allocator does not know, such as a drafter's
     cache; `unless_latent` why the cache cannot be compared where attention is latent.
     """
 
@@ -60,7 +61,9 @@ class Printed:
     dcp: int = 1
     named: dict[str, Any] = field(default_factory=dict)
     whole: bool = False
+    processor: bool = False
     weights: Fact | None = None
+    weights_host: Fact | None = None
     weights_file: Fact | None = None
     kv: Fact | None = None
     kv_is_budget: bool = False

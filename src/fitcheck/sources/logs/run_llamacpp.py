@@ -18,7 +18,7 @@ HOST = re.compile(r"CPU\w*|\w+_Host|\w*REPACK\w*|BLAS|AMX|Host")
 
 
 def llamacpp_run(reading: LogReading, common: dict[str, Any]) -> Printed:
-    """The run: caches and states of all devices, weights and buffers of the fullest GPU."""
+    """The run: caches and states of all devices, weights and buffers of the fullest GPU, or of the processor where no GPU took part."""
     notes = list(reading.notes)
     caches = reading.all("kv_allocated")
     named: dict[str, Any] = {name: value for name in _LLAMA if (value := count(reading, name)) is not None}
@@ -33,26 +33,29 @@ def llamacpp_run(reading: LogReading, common: dict[str, Any]) -> Printed:
     fork = common["build"] == "ik_llama.cpp"
     if reading.all("full_window") or fork:
         named["swa_full"] = True
-    weights = [figure for figure in reading.all("weights") if not HOST.fullmatch(figure.where or "")]
-    compute = [figure for figure in reading.all("compute") if not HOST.fullmatch(figure.where or "")]
-    if reading.all("weights") and not weights:
+    weights, host = _by_place(reading, "weights")
+    compute, host_compute = _by_place(reading, "compute")
+    processor = bool(host and host_compute) and not weights and not compute
+    if host and not weights:
         notes.append("the model lies in host memory: nothing of it is on a GPU")
     devices = {figure.where for figure in (*weights, *compute)}
     latent = fact(next(iter(reading.all("latent_bytes")), None))
     return Printed(
         **common,
-        devices=len(devices) or reading.devices,
+        devices=1 if processor else len(devices) or reading.devices,
         context_tokens=count(reading, "n_ctx"),
         users=sequences,
         kv_dtype="auto",
         named={name: value for name, value in named.items() if value not in (0, None)} | {"n_seq_max": named["n_seq_max"]},
         whole=True,
-        weights=summed(_fullest(weights)),
+        processor=processor,
+        weights=summed(host if processor else _fullest(weights)),
+        weights_host=summed(host),
         weights_file=over(reading, "weights_file", max),
         kv=summed(list(caches)),
         tokens=fact(next(iter(reading.all("cells")), None)) if latent is None else None,
         state=summed(list(reading.all("state"))),
-        compute=summed(_fullest(compute)),
+        compute=summed(host_compute if processor else _fullest(compute)),
         total=fact(next(iter(reading.all("breakdown_total")), None)),
         unless_latent=_not_latent(reading),
         notes=tuple(notes),
@@ -65,6 +68,13 @@ def _not_latent(reading: LogReading) -> str | None:
         return f"mla_attn is {count(reading, 'mla_attn')}, so the cache holds more than the latent rows that are modelled"
     old = reading.all("kv_allocated") and not reading.all("cells") and not reading.all("latent_bytes")
     return "this build keeps full heads for latent attention, and latent rows are modelled" if old else None
+
+
+def _by_place(reading: LogReading, term: str) -> tuple[list[Figure], list[Figure]]:
+    """Buffers of GPUs, and those of host memory."""
+    hosts = [bool(HOST.fullmatch(figure.where or "")) for figure in reading.all(term)]
+    both = list(zip(reading.all(term), hosts, strict=True))
+    return [figure for figure, host in both if not host], [figure for figure, host in both if host]
 
 
 def _fullest(figures: list[Figure]) -> list[Figure]:
