@@ -18,6 +18,7 @@ from fitcheck.sources.families import BY_CLASS, DEFAULTS, FAMILIES, SAME_AS
 from fitcheck.sources.families.dense import CONTEXT
 from fitcheck.sources.families.fields import MOST_TOKENS, Fields, Unsettled, shown
 from fitcheck.sources.families.sizes import sizes
+from fitcheck.sources.mistral_params import as_config, is_mistral
 from fitcheck.sources.stored.text import unique_keys
 
 MOST_BYTES = 16 * 1024**2
@@ -77,7 +78,10 @@ def load_config(file: Path) -> dict[str, Any]:
 
 
 def parse_config(raw: bytes, where: str) -> dict[str, Any]:
-    """The fields of a config's bytes. Raises `DataError`, naming where they come from, for what is too large or not a JSON object."""
+    """The fields of a config's bytes, those of Mistral's own `params.json` in the words of the others.
+
+    Raises `DataError`, naming where they come from, for what is too large or not a JSON object.
+    """
     if len(raw) > MOST_BYTES:
         raise DataError(f"{where}: larger than 16 MiB, so not a config", hint=_WANTED)
     try:
@@ -88,7 +92,7 @@ def parse_config(raw: bytes, where: str) -> dict[str, Any]:
         raise DataError(f"{where}: not JSON: {ascii(str(error))[1:-1][:120]}", hint=_WANTED) from None
     if not isinstance(config, dict):
         raise DataError(f"{where}: a config is a JSON object, and this is a {type(config).__name__}", hint=_WANTED)
-    return config
+    return as_config(config) if is_mistral(config) else config
 
 
 def decoder_of(config: dict[str, Any]) -> tuple[dict[str, Any], Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fitcheck.sources.config import MOST_BYTES, parse_config
+from fitcheck.sources.mistral_params import PARAMS
 from fitcheck.sources.store import Store
 
 WEIGHT_ENDINGS = (".safetensors", ".gguf")
@@ -16,6 +17,8 @@ _OF_A_BUILD = ("quantization_config", "quantization", "compression_config", "tor
 def shared_config(store: Store) -> dict[str, Any] | None:
     """The config at the root, else the one that the (first eight) folders with weights share; of a store of one file, that file.
 
+    Without any, Mistral's `params.json` at the root stands for it; another maker's file of that name does not.
+
     None where there is none, or where they differ in more than what tells builds apart. Raises what the store and `parse_config` raise.
     """
     files = [file.path for file in store.files()]
@@ -24,6 +27,9 @@ def shared_config(store: Store) -> dict[str, Any] | None:
         there = files
     if "config.json" in there:
         there = ["config.json"]
+    if not there and PARAMS in files:
+        raw = parse_config(store.read(PARAMS, MOST_BYTES), PARAMS)
+        return raw if "hidden_size" in raw else None
     if len(there) > 1:
         folders = {path.rpartition("/")[0] for path in files if path.lower().endswith(WEIGHT_ENDINGS)}
         there = [path for path in there if path.rpartition("/")[0] in folders][:_MOST_CONFIGS]
