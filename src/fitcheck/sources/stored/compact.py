@@ -9,7 +9,7 @@ the strict reader says what it is.
 from __future__ import annotations
 
 import re
-from itertools import chain
+from itertools import accumulate, chain, repeat
 
 from fitcheck.frozen import frozen
 from fitcheck.sources.store import StoredTensor
@@ -50,21 +50,20 @@ def compact(raw: bytes, file: str, bits: dict[str, int], most_tensors: int) -> C
     entries = _ENTRY.findall(text)
     if len(entries) * _AROUND + sum(map(len, chain.from_iterable(entries))) != len(text):
         return None
-    sizes: dict[tuple[str, str], tuple[int, tuple[int, ...]] | None] = {}
-    tensors, start, before = [], 0, "0"
-    for name, dtype, shape, first, end in entries:
-        key = dtype, shape
-        if key not in sizes:
-            sizes[key] = _sized(bits.get(dtype), shape)
-        known, stop = sizes[key], int(end)
-        if known is None or first != before or stop - start != known[0]:
-            return None
-        tensors.append(StoredTensor(name, dtype, known[1], known[0], file))
-        start, before = stop, end
-    names = {entry[0] for entry in entries}
-    if len(names) != len(entries) or "__metadata__" in names or start > MOST_COUNT:
+    metadata = found[1] if found else b"{}"
+    if not entries:
+        return Compact((), 0, metadata)
+    names, dtypes, shapes, firsts, ends = zip(*entries, strict=True)  # columns, since a loop over half a million entries takes a while
+    kinds = list(zip(dtypes, shapes, strict=True))
+    sizes = {(dtype, shape): _sized(bits.get(dtype), shape) for dtype, shape in set(kinds)}
+    each = [size for kind in kinds if (size := sizes[kind]) is not None]
+    different = set(names)
+    if len(each) != len(entries) or len(different) != len(entries) or "__metadata__" in different:
         return None
-    return Compact(tuple(tensors), start, found[1] if found else b"{}")
+    lengths, dims = zip(*each, strict=True)
+    if firsts != ("0", *ends[:-1]) or list(accumulate(lengths)) != list(map(int, ends)) or int(ends[-1]) > MOST_COUNT:
+        return None
+    return Compact(tuple(map(StoredTensor, names, dtypes, dims, lengths, repeat(file))), int(ends[-1]), metadata)
 
 
 def _text(raw: bytes) -> str | None:

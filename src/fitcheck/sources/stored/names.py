@@ -60,23 +60,28 @@ _BEFORE_LAYERS = 5
 """The first entries of the table, of towers and drafters, decide before the layer's number does."""
 _MOST_NAME = 200
 """Longer names are of no part: no published one comes near it, and expressions are slow on what is made to slow them."""
+_DRAFT_WORDS = (".nextn.", ".eh_proj", ".enorm", ".hnorm", ".shared_head", ".e_proj", ".h_proj")
 _DRAFT_MARK = re.compile(r"(?:^|\.)(?:layers|blk)\.(\d{1,5})\.(?:nextn\.|eh_proj|enorm|hnorm|shared_head|e_proj|h_proj)")
 
 
 def draft_layers(names: Iterable[str]) -> frozenset[int]:
     """Layers that only draft layers are made as: with projections of the token and the hidden state (`eh_proj`, `enorm`, `shared_head`)."""
-    return frozenset(int(found[1]) for name in names if (found := _DRAFT_MARK.search(name)))
+    listed = list(names)
+    text = "\n".join(listed)
+    if not any(word in text for word in _DRAFT_WORDS):  # few models have any, and half a million names are many to search
+        return frozenset()
+    return frozenset(int(found[1]) for name in listed if (found := _DRAFT_MARK.search(name)))
 
 
 class _Pattern(NamedTuple):
-    """The part of names that differ in digits only, and which word is the layer's number where that decides too, else 0."""
+    """The part of names that differ in digits only, and where the layer's number stands where that decides too."""
 
     part: Part | None
-    place: int
+    number: slice | None = None
 
 
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")
-_LAYERS = re.compile(r"(?:^|\.)(?:layers|h|blk)\.0+(?=\.|$)")
+_LAYERS = re.compile(r"(?:^|\.)(?:layers|h|blk)\.(0+)(?=\.|$)")
 _MOST_PATTERNS = 10_000
 
 
@@ -89,11 +94,12 @@ def parts_of(
     one name that two of them share. Of a model's names, up to half a million, some hundred differ in more than digits, and only these are
     matched; past any number of them that a model has, all else is of no part.
     """
+    listed = list(names)
     known: dict[bytes, _Pattern] = {}
+    later: dict[str, bool] = {}
     numbered = layers is not None or bool(drafts)
     found: list[Part | None] = []
-    for name in names:
-        plain = name.encode("utf-8", "surrogatepass").translate(_ZEROS)
+    for name, plain in zip(listed, _without_digits(listed), strict=True):
         pattern = known.get(plain)
         if pattern is None:
             if len(known) >= _MOST_PATTERNS or len(name) > _MOST_NAME:
@@ -101,19 +107,30 @@ def parts_of(
                 continue
             known[plain] = pattern = _pattern(plain.decode("utf-8", "surrogatepass"), architecture)
         part, place = pattern
-        if place and numbered:
-            number = int(name.split(".", place + 1)[place])
-            part = Part.DRAFTER if number in drafts or (layers is not None and number >= layers) else part
+        if place is not None and numbered:
+            digits = name[place]
+            if digits not in later:
+                number = int(digits)
+                later[digits] = number in drafts or (layers is not None and number >= layers)
+            part = Part.DRAFTER if later[digits] else part
         found.append(part)
     return found
 
 
+def _without_digits(names: list[str]) -> list[bytes]:
+    """Names with every digit as 0; of the same length, a character of them being one of the name's."""
+    text = "\n".join(names).encode("utf-8", "surrogatepass").translate(_ZEROS).split(b"\n")
+    if len(text) == len(names):
+        return text
+    return [name.encode("utf-8", "surrogatepass").translate(_ZEROS) for name in names]
+
+
 def _pattern(plain: str, architecture: str) -> _Pattern:
     if plain.startswith("per_layer_token_embd.") and architecture.startswith("qwen"):
-        return _Pattern(Part.NGRAM, 0)
+        return _Pattern(Part.NGRAM)
     early = next((part for expression, part in _COMPILED[:_BEFORE_LAYERS] if expression.search(plain)), None)
     if early is not None:
-        return _Pattern(early, 0)
+        return _Pattern(early)
     late = next((part for expression, part in _COMPILED[_BEFORE_LAYERS:] if expression.search(plain)), None)
     layer = _LAYERS.search(plain)
-    return _Pattern(late, plain.count(".", 0, layer.end()) if layer else 0)
+    return _Pattern(late, slice(*layer.span(1)) if layer else None)
