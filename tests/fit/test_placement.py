@@ -64,3 +64,10 @@ def test_a_table_apart_counts_among_the_bits_of_a_weight():
     # 4,920,739,232 B x 8 / 8,030,261,248 parameters = 4.902 bits
     report = fit("llama-3.1-8b", cluster="rtx-4090", checkpoint="gguf-q4-k-m", catalogue=CATALOGUE)
     assert report.checkpoints[0].bits_per_weight == Decimal("4.90")
+
+
+def test_another_drafter_than_the_builds_own_is_not_taken_for_it():
+    # the recipe's speeds are with DFlash2, which is downloaded apart; the build's MTP layer is passed over and has no part in them
+    report = fit("glm-5.3-flash", cluster="4xspark", checkpoint="official-fp8", catalogue=CATALOGUE)
+    assert not any("whose drafter" in note for note in report.warnings)
+    assert "drafter (6.98 GiB) not loaded" in {row.text for row in report.assumptions}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fitcheck.catalogue.models import CheckpointEvent, ComponentKind
 from fitcheck.catalogue.provenance import Status
 from fitcheck.fit.case import Case
+from fitcheck.fit.memory import OWN_DRAFTS
 from fitcheck.fit.placement import left_out, on_device
 from fitcheck.fit.report import Assumption, CheckpointRow, DeviceLedger, Verdict
 from fitcheck.fit.sources import oldest
@@ -147,12 +148,17 @@ def _warnings(found: Assessment, case: Case) -> Iterator[str]:
 
 
 def _drafter_warnings(found: Assessment) -> Iterator[str]:
-    """Speeds with a drafter, beside a ledger without it."""
+    """Speeds with a drafter, beside a ledger without it: the build's own draft layers, or one that is downloaded apart."""
     if found.plan is None:
         return
-    drafters = [part for part in left_out(found.checkpoint, found.plan.placed) if part.kind is ComponentKind.DRAFTER]
     lead = next((row for row in found.evidence.recipes if row.speeds), None)
-    if drafters and lead is not None and lead.speculation not in (None, "none"):
+    if lead is None or lead.speculation in (None, "none"):
+        return
+    own = lead.speculation.startswith(OWN_DRAFTS)
+    drafters = [
+        part for part in left_out(found.checkpoint, found.plan.placed) if part.kind is ComponentKind.DRAFTER and part.optional != own
+    ]
+    if drafters:
         size = format_gib(drafters[0].value)
         yield f"the speeds are with speculation ({lead.speculation}), whose drafter ({size}) is not counted: --place drafter=gpu counts it"
 
