@@ -15,12 +15,12 @@ SEVEN = {
     "dim": 4096, "n_layers": 32, "head_dim": 128, "hidden_dim": 14336, "n_heads": 32, "n_kv_heads": 8, "norm_eps": 1e-05,
     "sliding_window": 4096, "vocab_size": 32000, "max_position_embeddings": 32768,
 }  # fmt: skip
-"""Mistral 7B v0.1, as transformers' test of its `params.json` has it."""
+"""`params.json` of Mistral 7B v0.1, as a public test of the format has it (address not known)."""
 SEVEN_CONFIG = {
     "model_type": "mistral", "hidden_size": 4096, "num_hidden_layers": 32, "intermediate_size": 14336, "num_attention_heads": 32,
     "num_key_value_heads": 8, "sliding_window": 4096, "vocab_size": 32000, "max_position_embeddings": 32768, "tie_word_embeddings": False,
 }  # fmt: skip
-"""https://huggingface.co/mistralai/Mistral-7B-v0.1/blob/main/config.json."""
+"""Its config.json, by python/mlc_llm/model/model_preset.py (key mistral_7b) of github.com/mlc-ai/mlc-llm at 79d603f085f5."""
 LARGE = {
     "dim": 7168, "head_dim": 192, "hidden_dim": 16384, "kv_lora_rank": 512, "max_position_embeddings": 294912,
     "moe": {"expert_hidden_dim": 4096, "first_k_dense_replace": 3, "num_experts": 128, "num_experts_per_tok": 4, "num_shared_experts": 1,
@@ -28,7 +28,7 @@ LARGE = {
     "n_heads": 128, "n_kv_heads": 128, "n_layers": 61, "norm_eps": 1e-06, "q_lora_rank": 1536, "qk_nope_head_dim": 128,
     "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 131072, "rope_theta": 10000.0,
 }  # fmt: skip
-"""Mistral Large 3 (675B) 2512 without its vision encoder: the test of vLLM's `adapt_config_dict`."""
+"""`params.json` of Mistral Large 3 (675B, 2512) without its vision encoder, as two public tests have it (addresses not known)."""
 
 
 def model(params):
@@ -58,9 +58,18 @@ def test_experts_of_mixtral():
 
 
 def test_windows_in_turn():
-    # Ministral 8B (2410): 36 layers, three windows of 32,768 after each that sees all
+    # the list of four is gone through 36 / 4 = 9 times: one layer in four sees all
     found = model({**SEVEN, "n_layers": 36, "sliding_window": [None, 32768, 32768, 32768]}).architecture
     assert {group.kind: group.layers for group in found.groups} == {"attention": 9, "sliding": 27}
+
+
+def test_latent_attention_without_experts_is_dense_throughout():
+    # a layer: queries 7,168 x 1,536 + 1,536 x 128 x 192, latents 7,168 x 576 + 512 x 128 x 256, output 128 x 128 x 7,168 and a network of
+    # 3 x 7,168 x 16,384; 61 of them and twice 131,072 x 7,168 come to 34.79B, norms aside
+    layer = 7168 * 1536 + 1536 * 128 * 192 + 7168 * 576 + 512 * 128 * 256 + 128 * 128 * 7168 + 3 * 7168 * 16384
+    params = {name: value for name, value in LARGE.items() if name != "moe"}
+    assert parameters(as_config(params)) == pytest.approx(61 * layer + 2 * 131_072 * 7168, rel=1e-4)
+    assert {part.kind.value for part in derive_components(as_config(params), "bf16")} == {"weights"}
 
 
 def test_no_context_is_vllms_default():
@@ -71,7 +80,9 @@ def test_no_context_is_vllms_default():
 
 
 def test_quantised_as_it_says():
-    assert as_config({**SEVEN, "quantization": {"qformat_weight": "fp8_e4m3"}})["quantization_config"]["quant_method"] == "fp8"
+    for stated, scheme in (({}, "static"), ({"qscheme_act": "NO_SCALES"}, "dynamic")):
+        found = as_config({**SEVEN, "quantization": {"qformat_weight": "fp8_e4m3", **stated}})["quantization_config"]
+        assert found == {"quant_method": "fp8", "activation_scheme": scheme}
 
 
 @pytest.mark.parametrize(

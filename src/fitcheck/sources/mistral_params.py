@@ -83,5 +83,6 @@ def _quantised(stated: Any) -> dict[str, Any]:
     if not isinstance(stated, dict):
         return {}
     if stated.get("qformat_weight") == "fp8_e4m3":
-        return {"quantization_config": {"quant_method": "fp8", "activation_scheme": "static"}}
+        scheme = "dynamic" if stated.get("qscheme_act") == "NO_SCALES" else "static"
+        return {"quantization_config": {"quant_method": "fp8", "activation_scheme": scheme}}
     return {"quantization_config": stated}
