@@ -20,9 +20,10 @@ class Rules(NamedTuple):
 
     `batches` are the batches in flight that a window must outlive (`VllmConfig.max_in_flight_tokens`, from 0.26 on: two with
     asynchronous scheduling, which is the default). `cached`: flavours of recurrent state that take part in prefix caching unless told
-    otherwise (`ModelConfig.is_prefix_caching_supported`: no hybrid up to 0.25, all from 0.26 on). `cached_whole`: those that then keep
-    a state for every block, not two (`MambaModelConfig.verify_and_update_config` up to 0.27: "all if supports_mamba_prefix_caching
-    else align"). `checkpoints`: those with one block more for a checkpoint inside a prefill
+    otherwise (`EngineArgs._set_default_chunked_prefill_and_prefix_caching_args`: no hybrid up to 0.27, where 0.26 and 0.27 support it
+    and say "keep it opt-in for now"; all from 0.28 on, pull request 50991). `cached_whole`: those that keep a state for every block,
+    not two, where it is on (`MambaModelConfig.verify_and_update_config` up to 0.27: "all if supports_mamba_prefix_caching else
+    align"). `checkpoints`: those with one block more for a checkpoint inside a prefill
     (`MambaSpec.num_prefill_checkpoint_blocks`). `balanced`: whether only layers with as many pages of each size fix a group's number
     of layers (`_get_packed_kv_cache_groups`, `_get_kv_cache_groups_uniform_groups` before; 0.29 and 0.30 have the first too, which
     makes the same groups of V4, while V4.1's forks named so have the older ones). `packing`: how V4's unlike pages share a block
@@ -46,8 +47,8 @@ VERSIONS: tuple[tuple[tuple[int, int], Rules], ...] = (
     ((0, 32), Rules(2, _ALL, (), ("mamba2", "kda"), True, "dense")),
     ((0, 31), Rules(2, _ALL, (), (), True, "dense")),
     ((0, 28), Rules(2, _ALL, (), (), False, "dense")),
-    ((0, 27), Rules(2, _ALL, _MAMBA, (), False, "dense")),
-    ((0, 26), Rules(2, _ALL, _MAMBA, (), False, "slots")),
+    ((0, 27), Rules(2, (), _MAMBA, (), False, "dense")),
+    ((0, 26), Rules(2, (), _MAMBA, (), False, "slots")),
     ((0, 23), Rules(1, (), _MAMBA, (), False, "slots")),
     ((0, 0), Rules(1, (), _MAMBA, (), False, "tuples")),
 )
