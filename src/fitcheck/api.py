@@ -314,13 +314,15 @@ def kv_memory(
 ) -> Ledger:
     """Cache and state that an engine allocates on the fullest device for `users` sequences of `context` tokens; weights are not in it.
 
-    `kv_dtype` is one name or `K/V`. Settings with the engine's own names win over `context` and `users`. Raises `UnknownFact` for what the
-    architecture does not settle and for what a GGUF file lost that an engine other than llama.cpp needs, `UsageError` for settings that
-    make no sense, `UnknownId` for an engine that is not modelled.
+    `kv_dtype` is one name or `K/V`; `auto` is what the config's own quantisation asks for in engines that heed it (`HEEDS_BUILD`), which
+    the model of a catalogue, being all of its builds, does not say. Settings with the engine's own names win over `context` and `users`.
+    Raises `UnknownFact` for what the architecture does not settle and for what a GGUF file lost that an engine other than llama.cpp needs,
+    `UsageError` for settings that make no sense, `UnknownId` for an engine that is not modelled.
     """
     from fitcheck.errors import UnknownFact, UsageError
     from fitcheck.fit.engines.base import Ledger as Terms
     from fitcheck.fit.engines.base import Settings, allocator, check_told
+    from fitcheck.fit.serving import HEEDS_BUILD
     from fitcheck.fit.state import kv_dtype as named_dtype
 
     if model.architecture is None:
@@ -333,5 +335,6 @@ def kv_memory(
         if value < 1:
             raise UsageError(f"{name} is {value}, and must be 1 or more")
     check_told(model.architecture, engine)
-    settings = Settings(context, users, named_dtype(kv_dtype), tp, pp, dp, dcp, engine_settings)
+    own = getattr(model, "forced_kv_dtype", None) if kv_dtype == "auto" and engine in HEEDS_BUILD else None
+    settings = Settings(context, users, named_dtype(own or kv_dtype), tp, pp, dp, dcp, engine_settings)
     return Terms(allocator(engine)(model.architecture, settings))

@@ -1,6 +1,6 @@
 import json
 
-from fitcheck import fit, load_catalogue, read_model
+from fitcheck import fit, kv_memory, load_catalogue, read_model
 
 CATALOGUE = load_catalogue()
 VISIBLE = 130_663_006_208  # 121.69 GiB of a DGX Spark
@@ -46,7 +46,7 @@ def test_the_cache_dtype_that_a_build_asks_for_is_taken_by_vllm_alone(tmp_path):
         "vocab_size": 128256,
         "max_position_embeddings": 131072,
         "tie_word_embeddings": False,
-        "quantization_config": {"quant_method": "fp8", "kv_cache_scheme": {"num_bits": 8, "type": "float"}},
+        "quantization_config": {"quant_method": "modelopt", "quant_algo": "FP8", "kv_cache_quant_algo": "FP8"},
     }
     path = tmp_path / "config.json"
     path.write_text(json.dumps(config))
@@ -55,6 +55,10 @@ def test_the_cache_dtype_that_a_build_asks_for_is_taken_by_vllm_alone(tmp_path):
     # 32 layers x 2 x 8 heads x 128 x 1 B x 32,768 tokens; 2 B where it is asked for or not heeded
     assert sum(term.bytes for term in eight.devices[0].terms if term.part == "state") == 32 * 2 * 8 * 128 * 32768
     assert eight.kv_dtype == "fp8"
+    asked = {"engine": "vllm", "context": 32768}
+    assert kv_memory(read_model(path), **asked).kv_bytes == 32 * 2 * 8 * 128 * 32768
+    assert kv_memory(read_model(path), kv_dtype="bf16", **asked).kv_bytes == 2 * 32 * 2 * 8 * 128 * 32768
+    assert kv_memory(read_model(path), engine="sglang", context=32768, page_size=1).kv_bytes > 32 * 2 * 8 * 128 * 32768
     assert fit(read_model(path), engine="vllm", kv_dtype="bf16", **ask).kv_bytes_per_token == 2 * 65536
     assert fit(read_model(path), engine="sglang", **ask).kv_dtype == "auto"
     assert fit(read_model(path), cluster="rtx-4090", checkpoint="bf16", engine="vllm", catalogue=CATALOGUE).kv_dtype == "auto"

@@ -84,7 +84,11 @@ def test_no_longest_context_is_said(read):
     [
         ({"quant_method": "modelopt", "kv_cache_scheme": {"dynamic": False, "num_bits": 8, "type": "float"}}, "fp8"),
         ({"quant_method": "modelopt", "kv_cache_scheme": "FP8"}, "fp8"),
-        ({"quant_algo": "NVFP4", "kv_cache_quant_algo": "NVFP4"}, "nvfp4"),
+        ({"quant_method": "modelopt_fp4", "kv_cache_quant_algo": "NVFP4"}, "nvfp4"),
+        ({"quant_method": "modelopt", "quantization": {"kv_cache_quant_algo": "FP8"}}, "fp8"),
+        ({"quant_method": "compressed-tensors", "kv_cache_scheme": {"num_bits": 8, "type": "float", "dynamic": False}}, "fp8"),
+        ({"quant_algo": "FP8", "kv_cache_scheme": "FP8", "producer": {"name": "modelopt"}}, None),
+        ({"quant_method": "fp8", "kv_cache_scheme": {"num_bits": 8, "type": "float"}}, None),
         ({"quant_method": "fp8", "fmt": "e4m3"}, None),
         ({"kv_cache_scheme": {"num_bits": 8, "type": "int"}}, None),
         ({"kv_cache_scheme": None}, None),

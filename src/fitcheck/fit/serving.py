@@ -47,7 +47,7 @@ def layout_for(case: Case, engine: Engine, lead: Recipe | None) -> Layout:
     return choose_layout(case.count, engine, case.model.architecture, case.degrees, recipe)
 
 
-_HEEDS_BUILD = ("vllm",)
+HEEDS_BUILD = ("vllm",)
 """Engines that take the cache dtype which a build asks for where the dtype is `auto`: vLLM's `resolve_kv_cache_dtype_string`
 (utils/torch_utils.py). SGLang heeds one of the two ways of asking only, and is taken to stay at 16 bits, the safe side."""
 
@@ -64,5 +64,5 @@ def dtype_for(case: Case, engine: Engine, lead: Recipe | None, checkpoint: Check
         except (UsageError, UnknownFact):
             return kv_dtype("auto")
         return theirs
-    own = checkpoint.kv_dtype if engine.id in _HEEDS_BUILD else None
+    own = checkpoint.kv_dtype if engine.id in HEEDS_BUILD else None
     return kv_dtype(own or "auto")

@@ -164,18 +164,33 @@ def _what_matters(fields: Fields) -> str:
 
 
 def _forced_kv_dtype(config: dict[str, Any], values: dict[str, Any]) -> str | None:
-    """The cache dtype of the checkpoint's quantisation: `kv_cache_scheme` (compressed-tensors, ModelOpt) or `kv_cache_quant_algo`.
+    """The cache dtype of the checkpoint's quantisation, which vLLM takes where the KV dtype is `auto`.
 
-    vLLM takes it where the KV dtype is `auto` (`resolve_kv_cache_dtype_string`); only 8-bit floats are published.
+    ModelOpt's `kv_cache_scheme` or `kv_cache_quant_algo` (vLLM 0.33 `get_kv_cache_quant_algo_string`, which looks at the `quant_method`),
+    and the `kv_cache_scheme` of compressed-tensors, whose only published form is an 8-bit float (`_init_kv_cache_quant`, attention.py).
     """
     for holder in (values, config):
         for name in ("quantization_config", "compression_config"):
             quantised = holder.get(name)
-            if not isinstance(quantised, dict):
-                continue
-            scheme = quantised.get("kv_cache_scheme") or quantised.get("kv_cache_quant_algo") or quantised.get("kv_cache_dtype")
-            if isinstance(scheme, str) and scheme.lower() in ("fp8", "fp8_e4m3", "nvfp4"):
-                return "nvfp4" if scheme.lower() == "nvfp4" else "fp8"
-            if isinstance(scheme, dict) and scheme.get("num_bits") == 8 and scheme.get("type", "float") == "float":
-                return "fp8"
+            if isinstance(quantised, dict) and (found := _cache_scheme(quantised)) is not None:
+                return found
     return None
+
+
+_CACHE_BITS = {8: "fp8", 4: "nvfp4"}
+
+
+def _cache_scheme(quantised: dict[str, Any]) -> str | None:
+    method = str(quantised.get("quant_method")).lower()
+    holders = (quantised, inner) if isinstance(inner := quantised.get("quantization"), dict) else (quantised,)
+    scheme = next((found for holder in holders if (found := holder.get("kv_cache_scheme"))), None)
+    if not method.startswith("modelopt"):
+        if not method.startswith("compressed") or not isinstance(scheme, dict):
+            return None
+        return "fp8" if scheme.get("num_bits") == 8 and scheme.get("type", "float") == "float" else None
+    algorithm = scheme or next((found for holder in holders if (found := holder.get("kv_cache_quant_algo"))), None)
+    if isinstance(algorithm, dict):
+        static = algorithm.get("num_bits") == 4 or algorithm.get("dynamic") is False
+        return _CACHE_BITS.get(algorithm.get("num_bits", 0)) if static and algorithm.get("type") == "float" else None
+    named = str(algorithm).lower()
+    return named if named in _CACHE_BITS.values() else None

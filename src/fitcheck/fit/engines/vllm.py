@@ -76,7 +76,7 @@ def _hybrid(architecture: Architecture, asked: Asked) -> tuple[tuple[Group, ...]
     plain = main_block(own, asked._replace(block_tokens=None))
     asked = asked._replace(draft_tokens=draft_tokens(own, asked, family, row, block=plain, latent=latent))
     page = largest_page(own, asked, family, asked.draft_tokens or 0)
-    block = aligned_block(main_block(own, asked), row, page, latent=latent, multiple=checkpoint_multiple(own, asked))
+    block = aligned_block(main_block(own, asked), row, page, latent=latent, multiple=checkpoint_multiple(own, asked, family))
     drafts: tuple[LayerGroup, ...] = architecture.draft_groups if asked.draft_tokens else ()
     rings = tail_rings((*own, *drafts), asked)
     caches = (

@@ -18,6 +18,7 @@ class Cache(NamedTuple):
 
     `page_bytes` is one layer's part of a block of `block_tokens`. `span_tokens` is the window, the chunk or the encoder's positions.
     `row` tells layouts apart that happen to have pages of one size. `latent` pages cannot be padded to any size (flat rows).
+    `checkpoints` are the blocks of a recurrent state for checkpoints inside a prefill.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Cache(NamedTuple):
     span_tokens: int = 0
     latent: bool = False
     flavour: str = ""
+    checkpoints: int = 0
 
     @property
     def same_group(self) -> tuple[object, ...]:
@@ -70,4 +72,4 @@ def _state_blocks(cache: Cache, asked: Asked) -> int:
         return ceil(asked.tokens / cache.block_tokens) + drafts
     if mode == "none":
         return 1 + drafts
-    return 2 + drafts + (1 if cache.flavour in asked.rules.checkpoints else 0)
+    return 2 + drafts + cache.checkpoints

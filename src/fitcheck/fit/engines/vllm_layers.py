@@ -15,7 +15,7 @@ from fitcheck.catalogue.layers import Attention, Chunked, Cross, Indexer, Latent
 from fitcheck.catalogue.models import Architecture
 from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.engines.vllm_caches import Cache
-from fitcheck.fit.engines.vllm_settings import Asked
+from fitcheck.fit.engines.vllm_settings import HOPPER, Asked
 
 BLOCK_TOKENS = 16
 """`CacheConfig.DEFAULT_BLOCK_SIZE`, which FlashAttention, FlashInfer and Triton take."""
@@ -70,6 +70,9 @@ _SPARSE: dict[tuple[str, int | None], str] = {
 """The row that a sparse MLA backend stores for a dtype, by GPU generation: FlashMLA sparse (Hopper) and FlashInfer's SM12x backend pack
 8-bit rows into 656 bytes, FlashInfer on SM10x keeps them plain. Where the GPU is not named, the packed row, as in all logs of GLM-5.1."""
 
+_PLAIN_ON_HOPPER = ("fp8_e4m3",)
+"""Names under which vLLM keeps the plain row on Hopper, where `fp8` becomes `fp8_ds_mla` before a backend is chosen (asked of 0.33)."""
+
 _FP8_ON_SM10X = ("glm_moe_dsa", "glm5_next")
 """`GlmMoeDsaForCausalLM` and `Glm5NextModelConfig`: `auto` becomes FP8 on SM10x."""
 
@@ -98,7 +101,7 @@ def latent_row(group: Latent, asked: Asked, family: str, *, sparse: bool) -> int
 def _sparse_dtype(group: Latent, asked: Asked, family: str) -> str:
     if asked.auto_dtype and asked.major == 10 and family in _FP8_ON_SM10X:
         return "fp8"
-    if group.rope_dim == 0 and asked.capability is None:
+    if (group.rope_dim == 0 and asked.capability is None) or (asked.named_dtype in _PLAIN_ON_HOPPER and asked.major == HOPPER):
         return asked.dtype
     return _SPARSE.get(("auto" if asked.auto_dtype else asked.dtype, asked.major), asked.dtype)
 

@@ -23,11 +23,12 @@ class Rules(NamedTuple):
     otherwise (`EngineArgs._set_default_chunked_prefill_and_prefix_caching_args`: no hybrid up to 0.27, where 0.26 and 0.27 support it
     and say "keep it opt-in for now"; all from 0.28 on, pull request 50991). `cached_whole`: those that keep a state for every block,
     not two, where it is on (`MambaModelConfig.verify_and_update_config` up to 0.27: "all if supports_mamba_prefix_caching else
-    align"). `checkpoints`: those with one block more for a checkpoint inside a prefill
-    (`MambaSpec.num_prefill_checkpoint_blocks`). `balanced`: whether only layers with as many pages of each size fix a group's number
-    of layers (`_get_packed_kv_cache_groups`, `_get_kv_cache_groups_uniform_groups` before; 0.29 and 0.30 have the first too, which
-    makes the same groups of V4, while V4.1's forks named so have the older ones). `packing`: how V4's unlike pages share a block
-    (`vllm_groups`).
+    align"). `checkpoints`: flavours and families with one block more for a checkpoint inside a prefill
+    (`MambaSpec.num_prefill_checkpoint_blocks`, which layer classes set: `MambaMixer2`, `QwenGatedDeltaNetAttention`, and the KDA of
+    Kimi K3 and GLM-5.3-Flash, while that of Kimi Linear and of Ling 3 does not). `balanced`: whether only layers with as many pages of
+    each size fix a group's number of layers (`_get_packed_kv_cache_groups`, `_get_kv_cache_groups_uniform_groups` before; 0.29 and 0.30
+    have the first too, which makes the same groups of V4, while V4.1's forks named so have the older ones). `packing`: how V4's unlike
+    pages share a block (`vllm_groups`).
     """
 
     batches: int
@@ -41,11 +42,12 @@ class Rules(NamedTuple):
 _MAMBA = ("mamba1", "mamba2")
 _DELTA = ("gdn", "kda", "lightning", "shortconv", "")
 _ALL = (*_MAMBA, *_DELTA)
+_QWEN = ("qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen4_exp")
 
 VERSIONS: tuple[tuple[tuple[int, int], Rules], ...] = (
-    ((0, 33), Rules(2, _ALL, (), ("mamba2", "kda", "gdn"), True, "dense")),
-    ((0, 32), Rules(2, _ALL, (), ("mamba2", "kda"), True, "dense")),
-    ((0, 31), Rules(2, _ALL, (), (), True, "dense")),
+    ((0, 33), Rules(2, _ALL, (), ("mamba2", "kimi_k3", "glm5_next", *_QWEN), True, "dense")),
+    ((0, 32), Rules(2, _ALL, (), ("mamba2", "kimi_k3", "glm5_next"), True, "dense")),
+    ((0, 31), Rules(2, _ALL, (), ("kimi_k3",), True, "dense")),
     ((0, 28), Rules(2, _ALL, (), (), False, "dense")),
     ((0, 27), Rules(2, (), _MAMBA, (), False, "dense")),
     ((0, 26), Rules(2, (), _MAMBA, (), False, "slots")),
@@ -64,6 +66,9 @@ cards and on GB10 takes 2,048, on cards of 160 GiB 16,384. The card is not known
 
 MAX_NUM_SEQS = 1024
 """`get_batch_defaults` too: 1,024 on cards of 70 GiB or more but A100 and GB10, 256 on others."""
+
+HOPPER = 9
+"""The generation of compute capability 9.x."""
 
 GB10 = 121
 """Compute capability 12.1, which `get_batch_defaults` keeps on the small tier."""
@@ -99,7 +104,7 @@ class Asked(NamedTuple):
     tokens: int
     users: int
     dtype: str
-    auto_dtype: bool
+    named_dtype: str
     tp: int
     pp: int
     dcp: int
@@ -116,6 +121,11 @@ class Asked(NamedTuple):
     capability: int | None
     rules: Rules
     batch: Batch
+
+    @property
+    def auto_dtype(self) -> bool:
+        """Whether the dtype is left to vLLM."""
+        return self.named_dtype == "auto"
 
     @property
     def major(self) -> int | None:
@@ -145,7 +155,7 @@ def read_settings(settings: Settings) -> Asked:
         tokens=tokens,
         users=settings.users,
         dtype=_dtype(name),
-        auto_dtype=name.lower() == "auto",
+        named_dtype=name.lower(),
         tp=settings.tp,
         pp=settings.pp,
         dcp=settings.dcp,

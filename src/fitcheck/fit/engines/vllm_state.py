@@ -12,7 +12,7 @@ from math import ceil, lcm
 from fitcheck.catalogue.layers import Indexer, LayerGroup, Recurrent
 from fitcheck.errors import UnknownFact
 from fitcheck.fit.engines.vllm_caches import Cache
-from fitcheck.fit.engines.vllm_settings import Asked
+from fitcheck.fit.engines.vllm_settings import HOPPER, Asked
 
 NAMES = {
     "mamba1": "state, Mamba-1",
@@ -100,11 +100,21 @@ def largest_page(groups: tuple[LayerGroup, ...], asked: Asked, family: str, draf
     return max(state_page(group, asked, family, drafts) for group in groups if isinstance(group, Recurrent))
 
 
-def checkpoint_multiple(groups: tuple[LayerGroup, ...], asked: Asked) -> int:
+def checkpoint_multiple(groups: tuple[LayerGroup, ...], asked: Asked, family: str) -> int:
     """What the block must be a multiple of besides, in versions that checkpoint states inside a prefill."""
-    flavours = {group.flavour or "" for group in groups if isinstance(group, Recurrent)}
-    aligned = [flavour for flavour in flavours if flavour in asked.rules.checkpoints and asked.mode(flavour) == "align"]
-    return lcm(*(_CHECKPOINT_TOKENS.get(flavour, 1) for flavour in aligned))
+    flavours = {group.flavour or "" for group in groups if isinstance(group, Recurrent) and _checkpointed(group, asked, family)}
+    return lcm(*(_CHECKPOINT_TOKENS.get(flavour, 1) for flavour in flavours if asked.mode(flavour) == "align"))
+
+
+def _checkpointed(group: Recurrent, asked: Asked, family: str) -> bool:
+    """Whether a layer exports its state from inside a prefill.
+
+    Those of FlashInfer and FlashKDA do so on compute capability 9.x, 10.x and 12.x; older GPUs run Triton's kernels
+    (`_resolve_gdn_prefill_backend`, `resolve_kda_prefill_backend`).
+    """
+    if group.flavour in asked.rules.checkpoints:
+        return True
+    return family in asked.rules.checkpoints and (asked.major is None or asked.major >= HOPPER)
 
 
 def state_caches(groups: tuple[LayerGroup, ...], block: int, padded: int | None, asked: Asked, family: str) -> tuple[Cache, ...]:
@@ -118,6 +128,7 @@ def state_caches(groups: tuple[LayerGroup, ...], block: int, padded: int | None,
             block,
             padded or state_page(group, asked, family, asked.draft_tokens or 0),
             flavour=group.flavour or "",
+            checkpoints=int(_checkpointed(group, asked, family)),
         )
         for group in groups
         if isinstance(group, Recurrent)

@@ -1,7 +1,8 @@
 """What the configuration class itself fixes, for fields that published files leave out where they equal it.
 
 From the classes of transformers 5.24.0 (`models/*/configuration_*.py`). Only fields that a published file of that family is known to omit,
-or that are constants of the class, are here: widths, head counts and layer patterns. Numbers of layers and hidden sizes never are.
+or that are constants of the class, are here: widths, head counts and layer patterns. Numbers of layers and hidden sizes never are. One
+draft layer for Qwen's, where a file names none, is what engines load (vLLM 0.33 `qwen3_next_mtp.py`, `qwen3_5_mtp.py`: `getattr(…, 1)`).
 """
 
 from __future__ import annotations
@@ -33,10 +34,17 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "sliding_window": 512,
         "max_position_embeddings": 32768,
     },
-    "qwen3_next": {"head_dim": 256, "full_attention_interval": 4},
-    "qwen3_5": {"head_dim": 256, "full_attention_interval": 4},
-    "qwen3_5_moe": {"head_dim": 256, "full_attention_interval": 4},
-    "qwen4_exp": {"head_dim": 256, "full_attention_interval": 4, "ple_conv_kernel_size": 4, "ngram_size": 3, "hc_count": 4},
+    "qwen3_next": {"head_dim": 256, "full_attention_interval": 4, "num_nextn_predict_layers": 1},
+    "qwen3_5": {"head_dim": 256, "full_attention_interval": 4, "mtp_num_hidden_layers": 1},
+    "qwen3_5_moe": {"head_dim": 256, "full_attention_interval": 4, "mtp_num_hidden_layers": 1},
+    "qwen4_exp": {
+        "mtp_num_hidden_layers": 1,
+        "head_dim": 256,
+        "full_attention_interval": 4,
+        "ple_conv_kernel_size": 4,
+        "ngram_size": 3,
+        "hc_count": 4,
+    },
     "gpt_oss": {"head_dim": 64, "sliding_window": 128},
     "mistral": {"sliding_window": 4096},
     "cohere2": {"sliding_window": 4096},

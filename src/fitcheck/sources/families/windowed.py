@@ -79,7 +79,8 @@ def _draft_kinds(fields: Fields, layers: int) -> list[str]:
 def mimo_v2(fields: Fields) -> Layers:
     """MiMo-V2: `hybrid_layer_pattern` 1 is sliding; keys and values differ in width, and sliding layers have heads of their own.
 
-    XiaomiMiMo/MiMo-V2-Flash `modeling_mimo_v2_flash.py`; confirmed by a vLLM log (architectures.md, section 1).
+    XiaomiMiMo/MiMo-V2-Flash `modeling_mimo_v2_flash.py`; confirmed by a vLLM log (architectures.md, section 1). The config names no draft
+    layers; the files have three sliding ones, of which engines draft with the first (vLLM 0.33 `mimo_v2_mtp.py`).
     """
     layers = fields.layers()
     heads = Heads(kv_heads(fields, query_heads(fields)), fields.count("head_dim"), fields.count("v_head_dim", "head_dim"))
@@ -89,7 +90,8 @@ def mimo_v2(fields: Fields) -> Layers:
         fields.count("swa_v_head_dim", "v_head_dim", "head_dim"),
     )
     kinds = listed(fields, layers) or ones(fields, "hybrid_layer_pattern", layers, SLIDING, FULL)
-    return Layers(layers, by_shape([(kind, other if kind == SLIDING else heads) for kind in kinds], _window(fields)))
+    groups = by_shape([(kind, other if kind == SLIDING else heads) for kind in kinds], _window(fields))
+    return Layers(layers, groups, by_shape([(SLIDING, other)], _window(fields)))
 
 
 def smallthinker(fields: Fields) -> Layers:
