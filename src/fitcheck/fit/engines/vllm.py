@@ -17,6 +17,7 @@ from math import ceil
 
 from fitcheck.catalogue.layers import Compressed, CompressedWindow, LayerGroup, Recurrent
 from fitcheck.catalogue.models import Architecture
+from fitcheck.errors import UnknownFact
 from fitcheck.fit.engines.base import Settings, StateTerm
 from fitcheck.fit.engines.vllm_caches import Cache
 from fitcheck.fit.engines.vllm_compressed import compressed_caches
@@ -32,6 +33,10 @@ from fitcheck.fit.engines.vllm_state import (
     state_caches,
     tail_rings,
 )
+
+_SHARING = ("gemma3n", "gemma4", "gemma4_unified")
+"""Families whose last layers read the caches of earlier ones. Asked, vLLM 0.33 refuses Gemma 4 E2B on two pipeline stages, whose sharing
+layers would be on another stage than what they share, and gives E4B blocks that one stage alone does not explain."""
 
 
 def allocate(architecture: Architecture, settings: Settings) -> tuple[StateTerm, ...]:
@@ -52,6 +57,11 @@ def plan(architecture: Architecture, asked: Asked) -> tuple[tuple[Group, ...], A
     (`DeepseekV4IndexerBackend`) and GLM-5.3-Flash (`KpoolTailBackend`).
     """
     own = architecture.groups
+    if asked.pp > 1 and architecture.family in _SHARING and any(group.kind == "none" for group in own):
+        raise UnknownFact(
+            f"{architecture.family}: how vLLM splits layers that share caches over pipeline stages is not known",
+            hint="tensor parallelism (tp) instead",
+        )
     if any(isinstance(group, Compressed | CompressedWindow) for group in own):
         drafts = architecture.draft_groups if asked.draft_tokens else ()
         return make_groups(compressed_caches(own, drafts, asked), asked, packed=True), asked
