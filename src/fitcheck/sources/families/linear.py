@@ -37,6 +37,15 @@ def qwen3_next(fields: Fields) -> Layers:
     return Layers(layers, groups, attention(draft_layers(fields), heads))
 
 
+def qwen3_next_drafting(fields: Fields) -> Layers:
+    """Qwen3-Next itself, whose files have one draft layer and do not say so.
+
+    vLLM 0.33.0 `qwen3_next_mtp.py`, `Qwen3NextMultiTokenPredictor`: `getattr(config, "num_nextn_predict_layers", 1)`.
+    """
+    found = qwen3_next(fields)
+    return found if found.draft or fields.has("num_nextn_predict_layers") else found._replace(draft=attention(1, plain_heads(fields)))
+
+
 def qwen4_exp(fields: Fields) -> Layers:
     """Qwen4-Exp (Qwen3.8-Flash-Next): as Qwen3-Next, with an index of 16-bit keys, one for `indexer_compress_ratio` tokens.
 
@@ -197,7 +206,8 @@ def short_convolutions(layers: int, width: int, kernel: int) -> tuple[LayerGroup
 
 
 TABLE: dict[str, Build] = {
-    **dict.fromkeys(["qwen3_next", "qwen3_5", "qwen3_5_moe", "olmo_hybrid"], qwen3_next),
+    "qwen3_next": qwen3_next_drafting,
+    **dict.fromkeys(["qwen3_5", "qwen3_5_moe", "olmo_hybrid"], qwen3_next),
     "qwen4_exp": qwen4_exp,
     **dict.fromkeys(["kimi_linear", "kimi_k3"], kimi_linear),
     **dict.fromkeys(["lfm2", "lfm2_moe", "lfm3"], lfm),
