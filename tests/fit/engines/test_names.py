@@ -1,17 +1,19 @@
 """Settings under the names of command lines and logs: each means what the engine's own name does, or nothing."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fitcheck.errors import FitcheckError, UnknownId, UsageError
+from fitcheck.fit.engines import llamacpp_settings, mlx, sglang_ask, tensorrt
 from fitcheck.fit.engines.base import MODULES, Ledger, Settings, allocator, module_of
 from fitcheck.fit.engines.names import TABLES, understood
+from fitcheck.fit.engines.vllm_settings import NAMES
 from fitcheck.fit.state import kv_dtype
 from tests.fit.engines.pool_shapes import SHAPES
 
 
-def ledger(engine, model="qwen3.8-27b", **named):
+def ledger(engine, model="qwen3.8-27b", /, **named):
     module = module_of(engine)
     return Ledger(allocator(engine)(SHAPES[model], understood(Settings(8192, 2, kv_dtype("auto"), named=named), module)))
 
@@ -110,7 +112,26 @@ def test_numbers_beyond_any_engine(engine, name, value):
         ledger(engine, "qwen3-235b", **{name: value})
 
 
-OWN = sorted({name for table in TABLES.values() for names in (table.same, table.negated, table.parallel, table.idle) for name in names})
+@pytest.mark.parametrize(
+    ("engine", "name", "value"),
+    [
+        ("vllm", "mamba_ssm_cache_dtype", []),
+        ("vllm", "compute_capability", float("inf")),
+        ("vllm", "attention_backend", "FLASH\x1b[31m"),
+        ("sglang", "mamba_scheduler_strategy", {"no": 1}),
+        ("sglang", "speculative_algorithm", "E\nAGLE"),
+        ("llama.cpp", "fa", {}),
+        ("tensorrt-llm", "dtype", b"fp8"),
+    ],
+)
+def test_values_that_no_setting_has(engine, name, value):
+    with pytest.raises(UsageError) as refused:
+        ledger(engine, **{name: value})
+    assert refused.value.message.isprintable()
+
+
+SPELLED = {name for table in TABLES.values() for names in (table.same, table.negated, table.parallel, table.idle) for name in names}
+NAMED = sorted({*SPELLED, *NAMES, *sglang_ask.KNOWN, *llamacpp_settings.DEFAULTS, *mlx.KNOWN, *tensorrt.KNOWN, "kv_cache_config", "mla"})
 ANYTHING = st.one_of(
     st.none(),
     st.booleans(),
@@ -123,10 +144,12 @@ ANYTHING = st.one_of(
 )
 
 
-@given(st.sampled_from(sorted(MODULES)), st.dictionaries(st.sampled_from(OWN), ANYTHING, max_size=3))
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(sorted(MODULES)), st.dictionaries(st.sampled_from(NAMED), ANYTHING, max_size=3))
 def test_any_value_is_an_answer_or_a_fitcheck_error(engine, named):
+    model = "qwen3.8-27b" if engine in ("vllm", "sglang") else "gpt-oss-120b"
     try:
-        said = f"{ledger(engine, 'qwen3-235b', **named).bytes}"
+        said = f"{ledger(engine, model, **named).bytes}"
     except FitcheckError as error:
         said = error.message
     assert said.isprintable()

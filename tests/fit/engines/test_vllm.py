@@ -216,7 +216,7 @@ def test_methods_without_a_cache_keep_states_for_their_drafts_alone():
     # MambaBase.get_kv_cache_spec: num_speculative_blocks is the number of draft tokens, whatever the method
     assert plain.state_bytes < looked_up.state_bytes
     assert looked_up.kv_bytes <= own.kv_bytes
-    text = '{"method": "mtp", "num_speculative_tokens": 3}'
+    text = '{"method": "mtp",\n "num_speculative_tokens": 3}'
     assert ledger("qwen3.5-27b", speculative_config=text).bytes == own.bytes
     named = {"num_speculative_tokens": 3}
     assert ledger("qwen3.5-27b", speculative_config={"model": "[ngram]", **named}).bytes == looked_up.bytes

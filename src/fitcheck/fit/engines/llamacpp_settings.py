@@ -35,7 +35,7 @@ BLOCKS: dict[str, tuple[int, int]] = {
 FORK_BLOCKS = {"q6_0": (32, 26)}
 """Cache types of ik_llama.cpp alone."""
 
-_SETTINGS: dict[str, Any] = {
+DEFAULTS: dict[str, Any] = {
     "n_ctx": 0,
     "n_ctx_seq": None,
     "n_ctx_per_seq": None,
@@ -114,8 +114,8 @@ def run_of(architecture: Architecture, rules: Rules, settings: Settings, types: 
     parallelism is so many servers, each with its share of the users.
     """
     named = settings.named
-    reject_unknown(named, set(_SETTINGS), "llama.cpp")
-    value = {**_SETTINGS, **_from_ask(settings), **{name: given for name, given in named.items() if given is not None}}
+    reject_unknown(named, set(DEFAULTS), "llama.cpp")
+    value = {**DEFAULTS, **_from_ask(settings), **{name: given for name, given in named.items() if given is not None}}
     sequences = _count(value, "n_seq_max", least=1)
     unified = _flag(value, "kv_unified")
     if named.get("n_ctx") is None:

@@ -10,6 +10,7 @@ have. A name in none of these tables is the module's own, or refused there.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, NamedTuple
 
 from fitcheck.errors import UsageError
@@ -179,6 +180,7 @@ def understood(settings: Settings, module: str) -> Settings:
         own, value = (names.negated[name], not given) if name in names.negated else (names.same.get(name, name), given)
         if own in names.idle or value is None:
             continue
+        _check_value(own, value)
         if own in named and named[own] != value:
             raise UsageError(f"{own} is given twice, as {_shown(named[own])} and {_shown(value)}")
         named[own] = value
@@ -187,6 +189,19 @@ def understood(settings: Settings, module: str) -> Settings:
     for name in names.dtype & named.keys():
         found = found._replace(kv_dtype=kv_dtype(_text(name, named.pop(name))))
     return found
+
+
+_LISTS = {"max_attention_window", "tensor_split", "speculative_config"}
+"""Settings that are more than one number or word."""
+
+
+def _check_value(name: str, value: Any) -> None:
+    """Raise `UsageError` for what no setting is: neither a number nor a word that can be printed."""
+    plain = isinstance(value, str | int) or (isinstance(value, float) and isfinite(value))
+    if not (plain or (name in _LISTS and isinstance(value, list | tuple | Mapping))):
+        raise UsageError(f"{ascii(name)[:80]} is {_shown(value)}, and must be a number, a word, true or false")
+    if isinstance(value, str) and name not in _LISTS and not value.isprintable():
+        raise UsageError(f"{ascii(name)[:80]} is {_shown(value)}, which has characters that cannot be printed")
 
 
 def _flat(given: Mapping[str, Any], names: Names) -> dict[str, Any]:
