@@ -157,6 +157,14 @@ def test_without_the_hybrid_manager_windows_keep_every_token():
     assert whole.bytes == 131072 * 24 * 8 * 128 * 2
 
 
+def test_states_need_the_hybrid_manager():
+    # "Hybrid KV cache manager is disabled but failed to convert the KV cache specs to one unified type"
+    with pytest.raises(UsageError, match="disable_hybrid_kv_cache_manager"):
+        ledger("qwen3.5-27b", disable_hybrid_kv_cache_manager=True)
+    with pytest.raises(UnknownFact, match="disable_hybrid_kv_cache_manager"):
+        ledger("deepseek-v4-pro", dtype="fp8", disable_hybrid_kv_cache_manager=True)
+
+
 def test_versions_differ_in_what_prefix_caching_costs_a_state():
     nemotron, qwen = "nvidia-nemotron-3-nano-30b-a3b-bf16", "qwen3.6-35b-a3b"
     off = {model: ledger(model, enable_prefix_caching=False).state_bytes for model in (nemotron, qwen)}

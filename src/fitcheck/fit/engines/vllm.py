@@ -54,6 +54,8 @@ def plan(architecture: Architecture, asked: Asked) -> tuple[tuple[Group, ...], A
     """
     own = architecture.groups
     if any(isinstance(group, Compressed | CompressedWindow) for group in own):
+        if not asked.hybrid_manager:
+            raise UnknownFact("what vLLM makes of compressed caches with disable_hybrid_kv_cache_manager is not known")
         drafts = _drafts(architecture, asked)
         return make_groups(compressed_caches(own, drafts, asked), asked, packed=True), asked
     if any(isinstance(group, Recurrent) for group in own):
