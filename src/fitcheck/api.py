@@ -315,26 +315,27 @@ def kv_memory(
     """Cache and state that an engine allocates on the fullest device for `users` sequences of `context` tokens; weights are not in it.
 
     `kv_dtype` is one name or `K/V`; `auto` is what the config's own quantisation asks for in engines that heed it (`HEEDS_BUILD`), which
-    the model of a catalogue, being all of its builds, does not say. Settings with the engine's own names win over `context` and `users`.
-    Raises `UnknownFact` for what the architecture does not settle and for what a GGUF file lost that an engine other than llama.cpp needs,
-    `UsageError` for settings that make no sense, `UnknownId` for an engine that is not modelled.
+    the model of a catalogue, being all of its builds, does not say. Settings with the engine's own names win over `context`, `users` and
+    the degrees; the spellings of its command line and of its logs are understood too. Raises `UnknownFact` for what the architecture does
+    not settle and for what a GGUF file lost that an engine other than llama.cpp needs, `UsageError` for settings that make no sense,
+    `UnknownId` for an engine that is not modelled.
     """
-    from fitcheck.errors import UnknownFact, UsageError
+    from fitcheck.errors import UnknownFact
+    from fitcheck.fit.engines.base import LLAMA_CPP, Settings, allocator, check_told, module_of
     from fitcheck.fit.engines.base import Ledger as Terms
-    from fitcheck.fit.engines.base import Settings, allocator, check_told
+    from fitcheck.fit.engines.names import check_words, understood
     from fitcheck.fit.serving import HEEDS_BUILD
     from fitcheck.fit.state import kv_dtype as named_dtype
 
     if model.architecture is None:
         reasons = "; ".join(getattr(model, "unknown", ())) or "the architecture is not published"
         raise UnknownFact(f"{model.name}: {reasons}")
+    check_words({"context": context, "users": users, "tp": tp, "pp": pp, "dp": dp, "dcp": dcp}, {"engine": engine, "kv_dtype": kv_dtype})
+    allocate, module = allocator(engine), module_of(engine) or ""
     lost = getattr(model, "lost", ())
-    if lost and engine != "llama.cpp":
+    if lost and module not in LLAMA_CPP:
         raise UnknownFact(f"{model.name}: its GGUF file does not say {lost[0]}", hint="the model's config.json, or its hub id")
-    for name, value in {"context": context, "users": users, "tp": tp, "pp": pp, "dp": dp, "dcp": dcp}.items():
-        if value < 1:
-            raise UsageError(f"{name} is {value}, and must be 1 or more")
     check_told(model.architecture, engine)
     own = getattr(model, "forced_kv_dtype", None) if kv_dtype == "auto" and engine in HEEDS_BUILD else None
     settings = Settings(context, users, named_dtype(own or kv_dtype), tp, pp, dp, dcp, engine_settings)
-    return Terms(allocator(engine)(model.architecture, settings))
+    return Terms(allocate(model.architecture, understood(settings, module)))

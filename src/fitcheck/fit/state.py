@@ -62,6 +62,16 @@ vLLM's log of GLM-5.2 on GB10 amounts to (local-inference-lab/vllm PR 82)."""
 
 _FOUR_BIT = ("nvfp4", "mxfp4", "nvfp4_ds_mla")
 
+_SPELLED = {
+    "fp32": "f32",
+    "float32": "f32",
+    "fp8_e4m3fn": "fp8_e4m3",
+    "float8_e4m3fn": "fp8_e4m3",
+    "float8_e4m3": "fp8_e4m3",
+    "float8_e5m2": "fp8_e5m2",
+}
+"""PyTorch's names of dtypes, which logs print (`torch.float8_e4m3fn`)."""
+
 _SAME = {
     "auto": "bf16",
     "bfloat16": "bf16",
@@ -90,12 +100,13 @@ class KvDtype(NamedTuple):
 
 def kv_dtype(name: str) -> KvDtype:
     """The dtype of a name such as `fp8`, `auto` (16-bit) or `q8_0/f16`. Raises `UsageError` for one nobody uses."""
-    parts = [_SAME.get(part, part) for part in name.lower().split("/")]
+    named = [_SPELLED.get(part, part) for part in (part.strip().removeprefix("torch.") for part in name.lower().split("/"))]
+    parts = [_SAME.get(part, part) for part in named]
     known = {*ELEMENT_BYTES, *LATENT_ROW_BYTES}
     if len(parts) > 2 or any(part not in known for part in parts):
         names = ", ".join(sorted(known | set(_SAME)))
-        raise UsageError(f"unknown KV dtype {name!r}", hint=f"one of {names}, or K/V such as q8_0/f16")
-    return KvDtype(name.lower(), parts[0], parts[-1])
+        raise UsageError(f"unknown KV dtype {ascii(name)[:80]}", hint=f"one of {names}, or K/V such as q8_0/f16")
+    return KvDtype("/".join(named), parts[0], parts[-1])
 
 
 class Share(NamedTuple):

@@ -14,7 +14,7 @@ from fitcheck.catalogue.models import Architecture
 from fitcheck.catalogue.provenance import Grade
 from fitcheck.errors import DataError
 from fitcheck.frozen import frozen
-from fitcheck.sources.families import BY_CLASS, DEFAULTS, FAMILIES, SAME_AS
+from fitcheck.sources.families import BY_CLASS, FAMILIES, SAME_AS, defaults_of
 from fitcheck.sources.families.dense import CONTEXT
 from fitcheck.sources.families.fields import MOST_TOKENS, Fields, Unsettled, shown
 from fitcheck.sources.families.sizes import sizes
@@ -56,7 +56,7 @@ def config_model(config: dict[str, Any], name: str, path: str) -> ConfigModel:
     """The model of a config's fields, under a name and a path that tells where they come from."""
     values, model_type = decoder_of(config)
     family = family_of(config, model_type)
-    fields = Fields(values, DEFAULTS.get(family or ""))
+    fields = Fields(values, defaults_of(config, values, family or ""))
     forced = _forced_kv_dtype(config, values)
     try:
         architecture = _architecture(family, model_type, fields)

@@ -14,7 +14,7 @@ from fitcheck.catalogue.provenance import Grade
 from fitcheck.errors import UnknownFact
 from fitcheck.frozen import frozen
 from fitcheck.sources.config import decoder_of, family_of
-from fitcheck.sources.families import DEFAULTS
+from fitcheck.sources.families import defaults_of
 from fitcheck.sources.families.fields import Fields, Unsettled
 from fitcheck.sources.tensors import TENSORS, WEIGHT_DEFAULTS
 from fitcheck.sources.tensors.formats import gguf_mix, pieces_in
@@ -82,7 +82,7 @@ def _derive(config: dict[str, Any]) -> tuple[Sheet, str]:
         raise UnknownFact(f"the weights of the model_type {ascii(model_type)[:60]} are not known", hint="give the size of its files")
     if "tie_word_embeddings" not in values and "tie_word_embeddings" in config:
         values = {**values, "tie_word_embeddings": config["tie_word_embeddings"]}
-    fields = Fields(values, {**WEIGHT_DEFAULTS.get(family, {}), **DEFAULTS.get(family, {})})
+    fields = Fields(values, {**WEIGHT_DEFAULTS.get(family, {}), **defaults_of(config, values, family)})
     try:
         sheet = Sheet(fields)
         TENSORS[family](sheet)

@@ -18,7 +18,15 @@ GEMMA_3_27B = (
 QWEN3_235B = ("qwen3_moe", 94, [{"kind": "attention", "layers": 94, "kv_heads": 4, "k_dim": 128, "v_dim": 128}])
 LLAMA_8B = ("llama", 32, [{"kind": "attention", "layers": 32, "kv_heads": 8, "k_dim": 128, "v_dim": 128}])
 DEEPSEEK_R1 = ("deepseek_v3", 61, [{"kind": "latent", "layers": 61, "latent_dim": 512, "rope_dim": 64}])
-QWEN3_NEXT = ("qwen3_next", 2, [{"kind": "recurrent", "layers": 2, "state_elements": 524288, "conv_elements": 24576}])
+QWEN3_NEXT = (
+    "qwen3_next",
+    48,
+    [
+        {"kind": "attention", "layers": 12, "kv_heads": 2, "k_dim": 256, "v_dim": 256},
+        {"kind": "recurrent", "layers": 36, "state_elements": 524288, "conv_elements": 24576},
+    ],
+)
+MAMBA = ("mamba2", 2, [{"kind": "recurrent", "layers": 2, "state_elements": 524288, "conv_elements": 24576}])
 
 
 def shape(family, layers, groups):
@@ -113,7 +121,21 @@ def test_users_share_one_pool():
     assert ask(GEMMA_3_27B, 8192, users=4, dtype="f16").bytes == 15872 * MIB
 
 
-@pytest.mark.parametrize(("model", "settings"), [(QWEN3_NEXT, {}), (DEEPSEEK_R1, {"mla": 0}), (GEMMA_3_27B, {"swa_compress": True})])
+@pytest.mark.parametrize(("model", "settings"), [(MAMBA, {}), (DEEPSEEK_R1, {"mla": 0}), (GEMMA_3_27B, {"swa_compress": True})])
 def test_what_was_not_read_is_unknown(model, settings):
     with pytest.raises(UnknownFact):
         ask(model, 8192, **settings)
+
+
+def test_delta_nets_keep_one_row_of_f32_for_each_sequence():
+    # llama_hparams::n_embd_v_s: (4 - 1) x (2 x 16 x 128 + 32 x 128) and 128 x 128 x 32 elements in one row, 36 layers, 4 B
+    one, four = ask(QWEN3_NEXT, 8192), ask(QWEN3_NEXT, 8192, users=4)
+    assert one.state_bytes == 36 * 4 * (3 * (2 * 2048 + 4096) + 128 * 128 * 32)
+    assert four.state_bytes == 4 * one.state_bytes
+    # 12 layers of 2 heads x (256 + 256) x 2 B, four users of 8,192 cells in one pool
+    assert (one.kv_bytes, four.kv_bytes) == (12 * 2048 * 8192, 12 * 2048 * 32768)
+
+
+def test_the_fork_has_no_snapshots():
+    with pytest.raises(UsageError, match="n_rs_seq"):
+        ask(QWEN3_NEXT, 8192, n_rs_seq=2)

@@ -134,6 +134,37 @@ def test_layers_are_split_with_the_output_as_one_of_them():
         fullest_layers(4, 4, 5)
 
 
+def test_the_last_layers_are_offloaded_the_output_first():
+    # i_gpu_start = max(32 + 1 - n_gpu_layers, 0): 33 and more are all 32 layers, 1 is the output alone, 20 are layers 13 to 31
+    assert [fullest_layers(32, 32, 1, offloaded) for offloaded in (99, 33, 32, 20, 1, 0)] == [32, 32, 31, 19, 0, 0]
+    assert [fullest_layers(32, 32, 2, offloaded) for offloaded in (33, 20, 2)] == [17, 10, 1]
+    whole = ledger(shape("llama", FULL))
+    assert ledger(shape("llama", FULL), n_gpu_layers=3).bytes * 2 == whole.bytes
+    assert all(ledger(shape("llama", FULL), n_gpu_layers=given).bytes == whole.bytes for given in (5, 99, -1, "all", "auto", None))
+    with pytest.raises(UsageError):
+        ledger(shape("llama", FULL), n_gpu_layers=1.5)
+
+
+@pytest.mark.parametrize("named", [{"split_mode": "row"}, {"split_mode": "tensor"}, {"tensor_split": "3,1"}, {"tensor_split": [2, 1]}])
+def test_other_splits_are_unknown(named):
+    with pytest.raises(UnknownFact):
+        ledger(shape("llama", FULL), **named)
+
+
+def test_a_sequences_context_is_the_whole_of_a_unified_pool():
+    # llama_context::llama_context: n_ctx_seq = kv_unified ? n_ctx : n_ctx / n_seq_max; before that a log had n_ctx_per_seq
+    model = shape("llama", FULL)
+    assert ledger(model, n_ctx_seq=4096, n_seq_max=4).bytes == ledger(model, n_ctx=16384, n_seq_max=4).bytes
+    assert ledger(model, n_ctx_seq=4096, n_seq_max=4, kv_unified=True).bytes == ledger(model, n_ctx=4096).bytes
+    assert ledger(model, n_ctx_per_seq=4096, n_seq_max=4, kv_unified=True).bytes == ledger(model, n_ctx=16384).bytes
+
+
+@pytest.mark.parametrize(("said", "meant"), [("enabled", "on"), (1, "on"), (-1, "auto"), ("disabled", "off"), (0, "off")])
+def test_flash_attention_as_logs_say_it(said, meant):
+    mixed = shape("gemma3", FULL, Sliding(kind="sliding", layers=4, kv_heads=4, k_dim=64, v_dim=64, window_tokens=512))
+    assert ledger(mixed, fa=said).bytes == ledger(mixed, fa=meant).bytes
+
+
 def test_compute_buffer_only_where_the_formula_was_tried():
     assert ledger(shape("llama", FULL)).compute_bytes == 0
     assert ledger(architecture("llama-2-7b-hf"), fa=False).compute_bytes == 0

@@ -89,6 +89,30 @@ def test_the_windowed_pool_follows_the_requests_without_radix_cache():
     assert window.bytes == 18 * 8 * 128 * 2 * (16 * (128 + 128 + 1 + 1) + 2 * 8192 + 1 + 1)
 
 
+def test_prefills_in_flight_are_one_chunk_without_the_overlap_schedule_and_whole_prompts_without_chunks():
+    # compute_swa_request_cap: chunks_in_flight is 1 with disable_overlap_schedule; SWARequestCapPoolConfigurator.is_applicable wants chunks
+    capped = {"context": 131072, "users": 16, "disable_radix_cache": True, "max_running_requests": 16}
+    both, one, whole = (
+        next(term.bytes for term in ledger(allocate, "gpt-oss-120b", **capped, **named).terms if term.name == "KV, windowed pool")
+        for named in ({}, {"disable_overlap_schedule": True}, {"chunked_prefill_size": -1})
+    )
+    assert both - one == 18 * 8 * 128 * 2 * 8192
+    assert whole == 18 * 8 * 128 * 2 * (16 * 131072 * 8 // 10 + 1)
+
+
+def test_a_step_of_a_draft_tree_takes_all_of_its_branches():
+    # get_alloc_len_per_decode: max(topk x steps, draft tokens), twice; 8 drafts, 4 branches of 5 steps are 20
+    capped = {"users": 16, "disable_radix_cache": True, "max_running_requests": 16, "speculative_num_draft_tokens": 8}
+    line, tree = (
+        next(term.bytes for term in ledger(allocate, "gpt-oss-120b", **capped, **named).terms if term.name == "KV, windowed pool")
+        for named in (
+            {"speculative_algorithm": "NGRAM"},
+            {"speculative_algorithm": "NGRAM", "speculative_num_steps": 5, "speculative_eagle_topk": 4},
+        )
+    )
+    assert tree - line == 18 * 8 * 128 * 2 * 16 * 2 * (20 - 8)
+
+
 def test_windowed_layers_keep_all_tokens_without_hybrid_memory():
     found = ledger(allocate, "gpt-oss-120b", disable_hybrid_swa_memory=True)
     assert found.bytes == 36 * 8 * 128 * 2 * (32768 + 1)
@@ -125,6 +149,13 @@ def test_states_of_groups_are_replicated_past_their_number():
 @pytest.mark.parametrize(("strategy", "slots"), [("auto", 5), ("no_buffer", 3), ("extra_buffer", 5), ("extra_buffer_lazy", 4)])
 def test_slots_of_state_for_each_request(strategy, slots):
     found = ledger(allocate, "qwen3.8-27b", users=10, mamba_radix_cache_strategy=strategy)
+    assert found.state_bytes == (10 * slots + 1) * 153944064
+
+
+@pytest.mark.parametrize(("page", "slots"), [(1, 3), (64, 4)])
+def test_without_the_overlap_schedule_states_are_tracked_once_or_not_at_all(page, slots):
+    # _mamba_radix_cache_resolution: extra_buffer where pages or the overlap schedule want it; get_mamba_tracking_slots: 1 without overlap
+    found = ledger(allocate, "qwen3.8-27b", users=10, page_size=page, disable_overlap_schedule=True)
     assert found.state_bytes == (10 * slots + 1) * 153944064
 
 

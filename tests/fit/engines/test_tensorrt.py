@@ -9,7 +9,9 @@ from fitcheck.fit.engines.tensorrt import allocate
 from tests.fit.engines.pool_golden import compare, ledger
 from tests.golden import rows
 
-MODELS = st.sampled_from(["llama-3.1-8b", "qwen3-235b", "gpt-oss-120b", "deepseek-v3.2", "glm-5.2", "nemotron-super-49b"])
+NAMES = ["llama-3.1-8b", "qwen3-235b", "gpt-oss-120b", "deepseek-v3.2", "glm-5.2", "nemotron-super-49b"]
+MODELS = st.sampled_from(NAMES)
+HYBRIDS = ["qwen3.8-27b", "nemotron-3-nano", "kimi-linear"]
 TOKENS = st.integers(min_value=1, max_value=1 << 20)
 USERS = st.integers(min_value=1, max_value=300)
 
@@ -20,7 +22,7 @@ def test_pools_are_what_the_source_says(row):
 
 
 @settings(max_examples=60, deadline=None)
-@given(MODELS, TOKENS, TOKENS, USERS, USERS)
+@given(st.sampled_from([*NAMES, *HYBRIDS]), TOKENS, TOKENS, USERS, USERS)
 def test_more_tokens_and_more_users_never_take_less(model, one, other, few, many):
     (shorter, longer), (fewer, more) = sorted((one, other)), sorted((few, many))
     least = ledger(allocate, model, context=shorter, users=fewer).bytes
@@ -39,19 +41,28 @@ def test_heads_are_replicated_past_their_number_and_latents_always():
     assert ledger(allocate, "deepseek-v3", tp=8).bytes == ledger(allocate, "deepseek-v3").bytes
 
 
-@pytest.mark.parametrize("model", ["qwen3.8-27b", "nemotron-3-nano", "deepseek-v4-flash", "mimo-v2-flash", "gemma-4-e4b", "glm-5.3-flash"])
+@pytest.mark.parametrize(
+    "model", ["qwen3.8-flash-next", "ling-3.0-tiny", "deepseek-v4-flash", "mimo-v2-flash", "gemma-4-e4b", "glm-5.3-flash"]
+)
 def test_caches_that_no_source_at_hand_shows_are_unknown(model):
     with pytest.raises(UnknownFact):
         ledger(allocate, model)
 
 
-@pytest.mark.parametrize("named", [{"max_attention_window": [128]}, {"tp": 8, "dcp": 8}])
+@pytest.mark.parametrize("named", [{"max_attention_window": [128]}, {"tp": 8, "dcp": 8}, {"max_beam_width": 4}])
 def test_windows_and_context_parallel_ranks_are_unknown(named):
     with pytest.raises(UnknownFact):
         ledger(allocate, "gpt-oss-120b", **named)
 
 
-@pytest.mark.parametrize("named", [{"page_size": 64}, {"tokens_per_block": 0}, {"tokens_per_block": True}, {"dtype": "q4_0"}])
+@pytest.mark.parametrize(
+    "named", [{"page_size": 64}, {"tokens_per_block": 0}, {"tokens_per_block": True}, {"dtype": "q4_0"}, {"mamba_ssm_cache_dtype": "fp8"}]
+)
 def test_settings_that_tensorrt_llm_does_not_have_are_refused(named):
     with pytest.raises(UsageError):
         ledger(allocate, "llama-3.1-8b", **named)
+
+
+def test_recurrent_heads_that_the_ranks_do_not_divide_are_refused():
+    with pytest.raises(UsageError, match="48 recurrent heads"):
+        ledger(allocate, "qwen3.8-27b", tp=32)

@@ -157,6 +157,14 @@ def test_without_the_hybrid_manager_windows_keep_every_token():
     assert whole.bytes == 131072 * 24 * 8 * 128 * 2
 
 
+def test_states_need_the_hybrid_manager():
+    # "Hybrid KV cache manager is disabled but failed to convert the KV cache specs to one unified type"
+    with pytest.raises(UsageError, match="disable_hybrid_kv_cache_manager"):
+        ledger("qwen3.5-27b", disable_hybrid_kv_cache_manager=True)
+    with pytest.raises(UnknownFact, match="disable_hybrid_kv_cache_manager"):
+        ledger("deepseek-v4-pro", dtype="fp8", disable_hybrid_kv_cache_manager=True)
+
+
 def test_versions_differ_in_what_prefix_caching_costs_a_state():
     nemotron, qwen = "nvidia-nemotron-3-nano-30b-a3b-bf16", "qwen3.6-35b-a3b"
     off = {model: ledger(model, enable_prefix_caching=False).state_bytes for model in (nemotron, qwen)}
@@ -186,6 +194,56 @@ def test_versions_differ_in_what_a_block_of_unlike_pages_reserves():
     assert pages["0.22"] == pages["0.23"] < pages["0.26"] == pages["0.28"] == pages["0.33"]
 
 
+@pytest.mark.parametrize(("version", "block"), [("0.25", 1308672), ("0.33", 30 * (32768 + 8704) + 31 * 1024)])
+def test_flashinfers_rows_of_v4_are_plain(version, block):
+    # 1,308,672 B: vllm issue 48993, printed under FlashInfer; rows of 512 B, pages to 512 B: 64 of 1:4, 64 keys of 132 B, 2 of 1:128
+    groups, _ = plan(
+        MODELS["deepseek-v4-pro"],
+        read_settings(settings(dtype="fp8", vllm_version=version, attention_backend="FLASHINFER_MLA_SPARSE_DSV4")),
+    )
+    assert max(group.bytes(1) for group in groups) == block
+
+
+def test_only_flashinfer_keeps_v4_in_16_bits_and_on_sm12x_it_packs():
+    sixteen, _ = plan(MODELS["deepseek-v4-pro"], read_settings(settings(dtype="bf16")))
+    assert max(group.bytes(1) for group in sixteen) == 30 * (65536 + 8704) + 31 * 2048
+    named = {"attention_backend": "AttentionBackendEnum.FLASHINFER_MLA_SPARSE_DSV4", "compute_capability": 12.0}
+    assert ledger("deepseek-v4-pro", dtype="fp8", **named).bytes == ledger("deepseek-v4-pro", dtype="fp8").bytes
+
+
+def test_index_keys_of_v4_in_mxfp4():
+    # DeepseekV4Indexer: 128 / 2 + 128 / 32 = 68 B; 64 x 68 = 4,352 B, to 576 B 4,608
+    groups, _ = plan(MODELS["deepseek-v4-pro"], read_settings(settings(dtype="fp8", indexer_kv_dtype="mxfp4")))
+    keys = {member.page_bytes for group in groups for member in group.members if member.name == "index keys"}
+    assert keys == {4608}
+
+
+def test_methods_without_a_cache_keep_states_for_their_drafts_alone():
+    plain, looked_up = ledger("qwen3.5-27b"), ledger("qwen3.5-27b", speculative_config={"method": "ngram", "num_speculative_tokens": 3})
+    own = ledger("qwen3.5-27b", speculative_config={"method": "mtp", "num_speculative_tokens": 3})
+    # MambaBase.get_kv_cache_spec: num_speculative_blocks is the number of draft tokens, whatever the method
+    assert plain.state_bytes < looked_up.state_bytes
+    assert looked_up.kv_bytes <= own.kv_bytes
+    text = '{"method": "mtp",\n "num_speculative_tokens": 3}'
+    assert ledger("qwen3.5-27b", speculative_config=text).bytes == own.bytes
+    named = {"num_speculative_tokens": 3}
+    assert ledger("qwen3.5-27b", speculative_config={"model": "[ngram]", **named}).bytes == looked_up.bytes
+
+
+def test_ngram_turns_asynchronous_scheduling_off():
+    # one batch in flight, not two: ceil((127 + 8192) / 16) + 1 = 521 blocks, not ceil((127 + 16384) / 16) + 1 = 1033
+    drafting = {"method": "ngram", "num_speculative_tokens": 3}
+    off = ledger("gpt-oss-20b", async_scheduling=False).bytes
+    assert ledger("gpt-oss-20b", **drafting).bytes == off < ledger("gpt-oss-20b").bytes
+    assert ledger("gpt-oss-20b", **drafting, async_scheduling=True).bytes == ledger("gpt-oss-20b").bytes
+
+
+@pytest.mark.parametrize("config", ["mtp", "[]", "{", "[" * 30_000, ["mtp"], {"method": "mtp", "num_speculative_tokens": -1}], ids=range(6))
+def test_a_speculative_config_that_is_none_is_refused(config):
+    with pytest.raises(UsageError):
+        ledger("qwen3.5-27b", speculative_config=config)
+
+
 def test_old_versions_have_no_slot_for_windows_larger_than_the_pages():
     with pytest.raises(UnknownFact, match="no slot"):
         ledger("deepseek-v4-pro", dtype="fp8", vllm_version="0.22", block_size=128)
@@ -203,8 +261,15 @@ def test_what_vllm_does_not_settle_is_unknown():
         ledger("deepseek-v4.1-flash")
     with pytest.raises(UnknownFact, match="FP8 records only"):
         ledger("deepseek-v4-flash-0731", dtype="nvfp4_ds_mla")
-    with pytest.raises(UnknownFact, match="drafter"):
-        ledger("qwen3.5-27b", speculative_config={"method": "dflash", "num_speculative_tokens": 7})
+    for drafter in ({"method": "dflash"}, {"model": "z-lab/Qwen3.5-27B-DFlash"}):
+        with pytest.raises(UnknownFact, match="drafter"):
+            ledger("qwen3.5-27b", speculative_config={**drafter, "num_speculative_tokens": 7})
+    with pytest.raises(UnknownFact, match="no draft layers of its own"):
+        ledger("gpt-oss-20b", num_speculative_tokens=3)
+    with pytest.raises(UnknownFact, match="disable_sliding_window"):
+        ledger("gpt-oss-20b", disable_sliding_window=True)
+    with pytest.raises(UnknownFact, match="32 bits"):
+        read_settings(settings()._replace(named={"dtype": "torch.float32"}))
     with pytest.raises(UnknownFact, match="turboquant"):
         ledger("qwen3-14b", kv_cache_dtype="turboquant_k8v4")
 

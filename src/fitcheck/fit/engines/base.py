@@ -77,23 +77,35 @@ MODULES = {
 }
 """Engines whose allocators are modelled, and their modules; each has a function `allocate`."""
 
+_SPELLED = {"".join(filter(str.isalnum, name)): module for name, module in MODULES.items()} | {
+    "ikllama": "ikllamacpp",
+    "mlxlm": "mlx",
+    "trtllm": "tensorrt",
+}
+"""Modules by an engine's letters alone: `llama-cpp`, `ik_llama.cpp` and `mlx_lm` are what people write."""
+
+
+def module_of(engine: str) -> str | None:
+    """The module that models an engine, whatever the case and the marks of its name; None where there is none."""
+    return _SPELLED.get("".join(filter(str.isalnum, engine.lower())))
+
 
 def allocator(engine: str) -> Allocate:
     """The engine's `allocate`. Raises `UnknownId` for an engine whose allocator is not modelled."""
-    module = MODULES.get(engine.lower().replace("_", "-"))
+    module = module_of(engine)
     if module is None:
-        raise UnknownId(f"the allocator of {engine!r} is not modelled", hint=f"modelled: {', '.join(MODULES)}")
+        raise UnknownId(f"the allocator of {ascii(engine)[:80]} is not modelled", hint=f"modelled: {', '.join(MODULES)}")
     found: Allocate = import_module(f"fitcheck.fit.engines.{module}").allocate
     return found
 
 
-_LLAMA_CPP = ("llamacpp", "ikllamacpp")
+LLAMA_CPP = ("llamacpp", "ikllamacpp")
+"""The modules of engines that read what only a GGUF file says."""
 
 
 def check_told(architecture: Architecture, engine: str) -> None:
     """Raise `UnknownFact` where the architecture was read from a file that says too little for the engine."""
-    module = MODULES.get(engine.lower().replace("_", "-"))
-    if architecture.only_llama_cpp and module not in _LLAMA_CPP:
+    if architecture.only_llama_cpp and module_of(engine) not in LLAMA_CPP:
         raise UnknownFact(f"{engine} needs what the GGUF file does not say: {'; '.join(architecture.only_llama_cpp)}")
 
 
@@ -101,4 +113,4 @@ def reject_unknown(named: dict[str, Any], known: set[str], engine: str) -> None:
     """Raise `UsageError` for a setting that the engine does not have."""
     for name in named:
         if name not in known:
-            raise UsageError(f"{engine} has no setting {name!r}", hint=f"known: {', '.join(sorted(known))}")
+            raise UsageError(f"{engine} has no setting {ascii(name)[:80]}", hint=f"known: {', '.join(sorted(known))}")

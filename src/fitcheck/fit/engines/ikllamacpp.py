@@ -1,9 +1,11 @@
 """ik_llama.cpp: a fork of llama.cpp that kept the one cache of its time, so that it differs where llama.cpp has moved on.
 
 All sequences share one pool of `n_ctx` cells, and sliding-window layers keep every cell of it: their own layout came with
-`--swa-compress` (pull requests 2253, 2266, 2310 and 2378, from August 2026 on, for a few families), which is not modelled. Logs of Gemma 3
-bear it out (discussion 334, issue 539: 248 and 992 KiB a token and layer count alike for all layers). What a recurrent state, an indexer or
-a compressed cache takes was not read and is unknown here.
+`--swa-compress` (pull requests 2253, 2266, 2310 and 2378, from August 2026 on, for a few families), which is not modelled. Logs of Gemma
+3 bear it out (discussion 334, issue 539: 248 and 992 KiB a token and layer count alike for all layers). What an indexer or a compressed
+cache takes was not read and is unknown here, and so are recurrent states but those of gated delta net: one row in f32 for each sequence,
+the convolution's tail and the state behind each other (`llama_hparams::n_embd_v_s`, src/llama-hparams.h; `s_l` of `llama_kv_cache_init`).
+It has no snapshots of them among its caches.
 
 Latents (`llama_kv_cache_init`, `src/llama.cpp`): under `-mla` 2 and 3 they are stored once, without values, in K's type (pull requests 246
 and 273); under 1 without flash attention the transposed latents lie beside them, without the rope part and in V's type (pull request 240);
@@ -14,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fitcheck.catalogue.layers import Attention, Chunked, Latent, LayerGroup, Sliding, Stateless
+from fitcheck.catalogue.layers import Attention, Chunked, Latent, LayerGroup, Recurrent, Sliding, Stateless
 from fitcheck.catalogue.models import Architecture
 from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.engines import llamacpp
@@ -23,6 +25,7 @@ from fitcheck.fit.engines.llamacpp_families import rules_for
 from fitcheck.fit.engines.llamacpp_settings import BLOCKS, FORK_BLOCKS, block_of, row_bytes, run_of
 
 _KNOWN = (Attention, Chunked, Latent, Sliding, Stateless)
+_DELTA_NETS = ("qwen3_next", "qwen3_5", "qwen3_5_moe")
 TYPES = {**BLOCKS, **FORK_BLOCKS}
 
 
@@ -32,9 +35,11 @@ def allocate(architecture: Architecture, settings: Settings) -> tuple[StateTerm,
     Raises `UnknownFact` for layers whose state was not read and for `swa_compress`.
     """
     named = {"swa_full": True, "kv_unified": True, **settings.named}
-    strange = next((group.kind for group in architecture.groups if not isinstance(group, _KNOWN)), None)
+    strange = next((group.kind for group in architecture.groups if not _known(group, architecture.family)), None)
     if strange is not None:
         raise UnknownFact(f"what ik_llama.cpp keeps for {strange} layers is not known here")
+    if named.get("n_rs_seq"):
+        raise UsageError("ik_llama.cpp has no n_rs_seq")
     if named.pop("swa_compress", False):
         raise UnknownFact("ik_llama.cpp's compacted windows (--swa-compress) are not modelled")
     mla = named.pop("mla", 3)
@@ -46,6 +51,10 @@ def allocate(architecture: Architecture, settings: Settings) -> tuple[StateTerm,
     lone = all(isinstance(group, Latent | Stateless) for group in architecture.groups)
     terms = _latents(architecture, asked) if lone else llamacpp.allocate(architecture, asked, TYPES)
     return (*terms, *(_transposed(architecture, asked) if mla == 1 else ()))
+
+
+def _known(group: LayerGroup, family: str) -> bool:
+    return isinstance(group, _KNOWN) or (isinstance(group, Recurrent) and family in _DELTA_NETS)
 
 
 def _every_head(group: LayerGroup, architecture: Architecture) -> LayerGroup:
@@ -80,6 +89,6 @@ def _transposed(architecture: Architecture, settings: Settings) -> Iterator[Stat
     for group in architecture.groups:
         if isinstance(group, Latent):
             row = row_bytes(run.type_v, group.latent_dim)
-            layers = llamacpp.fullest_layers(group.layers, architecture.layers, settings.pp)
+            layers = llamacpp.fullest_layers(group.layers, architecture.layers, settings.pp, run.gpu_layers)
             words = f"{layers} layers x {group.latent_dim} {run.type_v} {row:,} B x {run.cells:,} cells"
             yield StateTerm("KV, latents transposed", "cache", layers * row * run.cells, words)

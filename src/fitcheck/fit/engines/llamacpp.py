@@ -32,14 +32,16 @@ def allocate(architecture: Architecture, settings: Settings, types: Collection[s
     found = pieces(model_of(architecture, rules, run))
     if not run.on_device:
         return tuple(_host_term(piece) for piece in found)
-    terms = tuple(_term(piece, architecture.layers, settings.pp) for piece in found)
-    compute = compute_term(architecture, rules, run) if settings.pp == 1 else None
+    terms = tuple(_term(piece, architecture.layers, settings.pp, run.gpu_layers) for piece in found)
+    whole = settings.pp == 1 and (run.gpu_layers is None or run.gpu_layers > architecture.layers)
+    compute = compute_term(architecture, rules, run) if whole else None
     return terms if compute is None else (*terms, compute)
 
 
-def _term(piece: Piece, all_layers: int, devices: int) -> StateTerm:
-    layers = fullest_layers(piece.layers, all_layers, devices)
-    shared = f" (of {piece.layers} over {devices} devices)" if devices > 1 else ""
+def _term(piece: Piece, all_layers: int, devices: int, offloaded: int | None) -> StateTerm:
+    layers = fullest_layers(piece.layers, all_layers, devices, offloaded)
+    over = f" over {devices} devices" if devices > 1 else ""
+    shared = f" (of {piece.layers}{over})" if layers != piece.layers else ""
     return StateTerm(piece.name, piece.sort, layers * piece.layer_bytes, f"{layers} layers{shared} x {piece.formula}")
 
 
@@ -49,16 +51,16 @@ def _host_term(piece: Piece) -> StateTerm:
     return StateTerm(f"{piece.name} (host)", piece.sort, 0, f"{size:,} B in host memory, {piece.layers} layers x {piece.formula}")
 
 
-def fullest_layers(layers: int, all_layers: int, devices: int) -> int:
+def fullest_layers(layers: int, all_layers: int, devices: int, offloaded: int | None = None) -> int:
     """Layers of a kind on the fullest of equal devices.
 
-    `llama_model_base::load_tensors` (`src/llama-model.cpp`) puts layer il on the device in whose slice il / (all layers + 1) lies, the
-    output counting as a layer, so that the first gets ceil((all + 1) / devices). Exact where all layers are alike; layers of one kind
-    are taken to be spread evenly, since a group does not say where they are.
+    `llama_model_base::load_tensors` (`src/llama-model.cpp`): of all layers and the output, which counts as the last, the last
+    `n_gpu_layers` (`offloaded`) lie on devices (`i_gpu_start`, `act_gpu_layers`), layer il on the one in whose slice
+    (il - i_gpu_start) / act_gpu_layers lies, so that the first gets ceil(act_gpu_layers / devices). Caches lie with their layers. Exact
+    where all layers are alike; layers of one kind are taken to be spread evenly, since a group does not say where they are.
     """
-    if devices == 1:
-        return layers
     if devices > all_layers:
         raise UsageError(f"{all_layers} layers cannot be split over {devices} devices")
-    first = min(all_layers, -(-(all_layers + 1) // devices))
+    placed = all_layers + 1 if offloaded is None else min(offloaded, all_layers + 1)
+    first = min(max(placed - 1, 0), -(-placed // devices))
     return min(layers, -(-layers * first // all_layers))

@@ -7,12 +7,13 @@ the cells of sliding layers; `common/common.h` for the defaults of the command-l
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from math import ceil
 from typing import Any, NamedTuple
 
 from fitcheck.catalogue.models import Architecture
-from fitcheck.errors import UsageError
+from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.engines.base import Settings, reject_unknown
 from fitcheck.fit.engines.llamacpp_families import Rules
 
@@ -34,8 +35,10 @@ BLOCKS: dict[str, tuple[int, int]] = {
 FORK_BLOCKS = {"q6_0": (32, 26)}
 """Cache types of ik_llama.cpp alone."""
 
-_SETTINGS = {
+DEFAULTS: dict[str, Any] = {
     "n_ctx": 0,
+    "n_ctx_seq": None,
+    "n_ctx_per_seq": None,
     "n_seq_max": 1,
     "n_batch": 2048,
     "n_ubatch": 512,
@@ -47,8 +50,15 @@ _SETTINGS = {
     "n_rs_seq": 0,
     "n_outputs_max": 0,
     "offload_kqv": True,
+    "n_gpu_layers": None,
+    "split_mode": "layer",
+    "tensor_split": None,
 }
-_FLASH: dict[Any, bool] = {"auto": True, "on": True, "off": False, True: True, False: False}
+_FLASH: dict[Any, bool] = {
+    **dict.fromkeys(["auto", "on", "enabled", True, -1], True),
+    **dict.fromkeys(["off", "disabled", False], False),
+}
+"""As the command line, the log and `llama_flash_attn_type` (-1 auto, 0, 1) say it."""
 
 
 class Run(NamedTuple):
@@ -67,6 +77,8 @@ class Run(NamedTuple):
     snapshots: int
     outputs: int
     on_device: bool
+    gpu_layers: int | None = None
+    """How many layers lie on devices, the output among them; None is all."""
 
     def window_cells(self, window: int, *, shared: bool) -> int:
         """Cells of a sliding layer: the window of each sequence that shares the stream and one micro-batch, padded."""
@@ -102,15 +114,15 @@ def run_of(architecture: Architecture, rules: Rules, settings: Settings, types: 
     parallelism is so many servers, each with its share of the users.
     """
     named = settings.named
-    reject_unknown(named, set(_SETTINGS), "llama.cpp")
-    value = {**_SETTINGS, **_from_ask(settings), **{name: given for name, given in named.items() if given is not None}}
+    reject_unknown(named, set(DEFAULTS), "llama.cpp")
+    value = {**DEFAULTS, **_from_ask(settings), **{name: given for name, given in named.items() if given is not None}}
     sequences = _count(value, "n_seq_max", least=1)
+    unified = _flag(value, "kv_unified")
     if named.get("n_ctx") is None:
-        value["n_ctx"] = settings.context * sequences
+        value["n_ctx"] = _told(value, sequences, unified=unified) or settings.context * sequences
     asked = _count(value, "n_ctx") or rules.context_tokens or architecture.max_context_tokens
     n_batch = min(asked, _count(value, "n_batch", least=1))
     n_ubatch = min(n_batch, _count(value, "n_ubatch") or n_batch)
-    unified = _flag(value, "kv_unified")
     total = pad(asked, PAD_CELLS)
     cells = total if unified else pad(total // sequences, PAD_CELLS)
     if cells == 0:
@@ -129,7 +141,15 @@ def run_of(architecture: Architecture, rules: Rules, settings: Settings, types: 
         snapshots=_count(value, "n_rs_seq"),
         outputs=_count(value, "n_outputs_max"),
         on_device=_flag(value, "offload_kqv"),
+        gpu_layers=_gpu_layers(value),
     )
+
+
+def _told(value: Mapping[str, Any], sequences: int, *, unified: bool) -> int | None:
+    """The whole context where a log gives a sequence's: `n_ctx_seq`, which is the pool's if it is unified, before that `n_ctx_per_seq`."""
+    if value["n_ctx_seq"] is not None:
+        return _count(value, "n_ctx_seq", least=1) * (1 if unified else sequences)
+    return None if value["n_ctx_per_seq"] is None else _count(value, "n_ctx_per_seq", least=1) * sequences
 
 
 def _from_ask(settings: Settings) -> dict[str, Any]:
@@ -152,15 +172,34 @@ def _flag(value: Mapping[str, Any], name: str) -> bool:
     return bool(value[name])
 
 
+def _gpu_layers(value: Mapping[str, Any]) -> int | None:
+    """`-ngl`: the last so many layers, the output counted as one; negative, `all` and `auto` put all of them where they fit.
+
+    Layers lie whole on a device, in order (`--split-mode layer`, or `none` on one), and equal devices share them evenly.
+    """
+    if value["split_mode"] not in ("layer", "none", 0, 1):
+        raise UnknownFact(f"llama.cpp's split mode {value['split_mode']!r} is not modelled", hint="split_mode layer")
+    shares = value["tensor_split"]
+    parts = re.split(r"[,/;]", shares) if isinstance(shares, str) else list(shares) if isinstance(shares, list | tuple) else [shares]
+    if len({str(part).strip() for part in parts}) > 1:
+        raise UnknownFact("how much of the caches lies on each device under an uneven tensor_split is not modelled")
+    given = value["n_gpu_layers"]
+    if given is None or given in ("all", "auto"):
+        return None
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise UsageError(f"n_gpu_layers is {given!r}, and must be a whole number, all or auto")
+    return None if given < 0 else given
+
+
 def _flash(found: Any) -> bool:
     """Whether flash attention is on; `auto` is, wherever the device has the kernel, and the cache is laid out as if it were."""
-    if not isinstance(found, str | bool) or found not in _FLASH:
+    if not isinstance(found, str | int) or found not in _FLASH:
         raise UsageError(f"fa is {found!r}", hint="auto, on or off")
     return _FLASH[found]
 
 
 def _type(value: Mapping[str, Any], name: str, types: Collection[str]) -> str:
-    found = value[name]
+    found = value[name].lower() if isinstance(value[name], str) else value[name]
     if not isinstance(found, str) or found not in types:
         raise UsageError(f"llama.cpp has no cache type {found!r} ({name})", hint=f"one of {', '.join(types)}")
     return found

@@ -23,7 +23,6 @@ KNOWN = {
     "dsa_prefill_backend",
     "dsv4_attn_backend",
     "enable_dp_attention",
-    "kv_cache_dtype",
     "mamba_full_memory_ratio",
     "mamba_radix_cache_strategy",
     "mamba_ssm_dtype",
@@ -42,8 +41,7 @@ KNOWN = {
     "swa_prefix_tails",
 }
 """SGLang's names. `mem_fraction_static` and `mamba_full_memory_ratio` divide what a card has left; they do not change what a request needs,
-so that they are accepted and have no effect here, as `attention_backend` and `kv_cache_dtype` (which is `kv_dtype`). `block_size` is the
-word of other engines for `page_size`."""
+so that they are accepted and have no effect here, as `attention_backend`. `block_size` is the word of other engines for `page_size`."""
 
 OWN_DRAFT = {"EAGLE", "NEXTN"}
 """Algorithms that use the model's own draft layers, unless a draft model is named (`arg_groups/speculative_hook.py`)."""

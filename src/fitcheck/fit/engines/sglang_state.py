@@ -17,8 +17,9 @@ def state_slots(family: str, asked: Asked) -> int:
     """States that the pool holds, besides one for padding (`mem_cache/kv_cache_configurator.py`, `_handle_max_mamba_cache`).
 
     `--max-mamba-cache-size` as given; one for each request without the radix cache; else as many for each as `_calculate_mamba_ratio`
-    demands of the pool. By default SGLang makes the pool as large as `--mamba-full-memory-ratio` of the memory left allows; what is
-    counted here is the smallest pool with which all requests run.
+    demands of the pool: without the overlap schedule one for tracking less, and none unless there are pages
+    (`arg_groups/overrides.py`, `_mamba_radix_cache_resolution`). By default SGLang makes the pool as large as `--mamba-full-memory-ratio`
+    of the memory left allows; what is counted here is the smallest pool with which all requests run.
     """
     given = asked.number("max_mamba_cache_size")
     if given is not None:
@@ -26,12 +27,13 @@ def state_slots(family: str, asked: Asked) -> int:
     if asked.named.get("disable_radix_cache"):
         return asked.requests
     strategy = asked.named.get("mamba_radix_cache_strategy", "auto")
+    alone = bool(asked.named.get("disable_overlap_schedule"))
     if strategy == "auto":
-        return asked.requests * STATE_SLOTS[family]
+        tracked = STATE_SLOTS[family] == SLOTS_BY_STRATEGY["extra_buffer"] and (asked.page > 1 or not alone)
+        strategy = "extra_buffer" if tracked else "no_buffer"
     if strategy not in SLOTS_BY_STRATEGY:
         raise UsageError(f"SGLang has no mamba_radix_cache_strategy {strategy!r}", hint=f"one of {', '.join(SLOTS_BY_STRATEGY)}")
-    tracking_once = strategy == "extra_buffer" and asked.named.get("disable_overlap_schedule")
-    return asked.requests * (SLOTS_BY_STRATEGY[strategy] - (1 if tracking_once else 0))
+    return asked.requests * (SLOTS_BY_STRATEGY[strategy] - (1 if strategy == "extra_buffer" and alone else 0))
 
 
 def rank_elements(group: Recurrent, tp: int) -> tuple[int, int]:

@@ -32,16 +32,29 @@ def by_ratio(asked: Asked, window: int, default: float) -> tuple[int, int]:
     return full, floor(full * ratio) // page * page
 
 
-def request_cap(asked: Asked, window: int, tails: int = 0) -> int:
-    """Tokens that the requests can hold at most, with the overlap schedule on (`pool_configurator.py`, `compute_swa_request_cap`).
+def chunk_tokens(asked: Asked) -> int | None:
+    """Tokens of a prefill chunk, None where `--chunked-prefill-size` is not above 0, which takes prompts whole."""
+    given = asked.named.get("chunked_prefill_size", CHUNK_TOKENS)
+    return (
+        None
+        if isinstance(given, int) and not isinstance(given, bool) and given <= 0
+        else asked.number("chunked_prefill_size", CHUNK_TOKENS)
+    )
 
-    `tails` are windows that are kept for reuse besides (`DSV4PoolConfigurator._resolve_swa_cap_tokens`).
+
+def request_cap(asked: Asked, window: int, chunk: int, tails: int = 0) -> int:
+    """Tokens that the requests can hold at most (`pool_configurator.py`, `compute_swa_request_cap`).
+
+    A chunk is in flight, two with the overlap schedule; a step of speculation takes `get_alloc_len_per_decode` twice
+    (`mem_cache/allocation_sizing.py`). `tails` are windows that are kept for reuse besides
+    (`DSV4PoolConfigurator._resolve_swa_cap_tokens`).
     """
     page, drafts = asked.page, max(1, asked.draft_tokens)
-    decode = 2 * drafts if asked.draft_tokens else page
+    branches = (asked.number("speculative_num_steps", 1) or 1) * (asked.number("speculative_eagle_topk", 1) or 1)
+    decode = 2 * max(drafts, branches) if asked.draft_tokens else page
     per_request = window + EVICTION_INTERVAL * drafts + page + decode
-    chunk = asked.number("chunked_prefill_size", CHUNK_TOKENS) or CHUNK_TOKENS
-    cap = per_request * asked.requests + 2 * chunk + page + tails * (window + page)
+    chunks = 1 if asked.named.get("disable_overlap_schedule") else 2
+    cap = per_request * asked.requests + chunks * chunk + page + tails * (window + page)
     return -(-cap // page) * page
 
 
@@ -49,11 +62,12 @@ def pool_sizes(asked: Asked, full: list[Attention], windowed: list[Sliding | Chu
     """Tokens of the pool of full attention and of the windowed one, which takes the place of the former where there is none.
 
     With the radix cache off and `--max-running-requests` given, the windowed pool holds what the requests can at most
-    (`SWARequestCapPoolConfigurator`).
+    (`SWARequestCapPoolConfigurator`), unless prompts are prefilled whole.
     """
     if not full:
         return 0, asked.slots
     window = max(group.window_tokens if isinstance(group, Sliding) else group.chunk_tokens for group in windowed)
-    if asked.named.get("disable_radix_cache") and asked.named.get("max_running_requests"):
-        return asked.slots, request_cap(asked, window)
+    chunk = chunk_tokens(asked)
+    if chunk and asked.named.get("disable_radix_cache") and asked.named.get("max_running_requests"):
+        return asked.slots, request_cap(asked, window, chunk)
     return by_ratio(asked, window, SWA_RATIO)

@@ -16,7 +16,7 @@ from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.engines.base import StateTerm
 from fitcheck.fit.engines.sglang_ask import Asked
 from fitcheck.fit.engines.sglang_families import DSV4_SWA_RATIO
-from fitcheck.fit.engines.sglang_swa import by_ratio, request_cap
+from fitcheck.fit.engines.sglang_swa import by_ratio, chunk_tokens, request_cap
 
 PAGE = 256
 ROW_DIM = 512
@@ -80,9 +80,11 @@ def _sizes(architecture: Architecture, asked: Asked) -> Sizes:
     (`_resolve_swa_cap_tokens`, `_resolve_swa_prefix_tails`).
     """
     window = max(group.window_tokens for group in architecture.groups if isinstance(group, CompressedWindow))
-    if asked.named.get("swa_full_tokens_ratio") is None and architecture.family == "deepseek_v41":
+    chunk = chunk_tokens(asked)
+    if chunk and asked.named.get("swa_full_tokens_ratio") is None and architecture.family == "deepseek_v41":
         default = 0 if asked.named.get("disable_radix_cache") else 4 * asked.requests
-        return Sizes(asked.slots, request_cap(asked, window, asked.number("swa_prefix_tails", default) or 0))
+        tails = 0 if asked.named.get("swa_prefix_tails") == 0 else asked.number("swa_prefix_tails", default)
+        return Sizes(asked.slots, request_cap(asked, window, chunk, tails or 0))
     return Sizes(*by_ratio(asked, window, DSV4_SWA_RATIO))
 
 

@@ -2,8 +2,9 @@
 
 Read in NVIDIA/TensorRT-LLM, `tensorrt_llm/_torch/pyexecutor/resource_manager.py` (`KVCacheManager`), `_util.py` (which manager),
 `_torch/attention/.../dsa` (`DSACacheManager`) and `llmapi/llm_args.py` (`KvCacheConfig`). A pool is a number of blocks of
-`tokens_per_block` tokens, all layers of a rank in each. PyPI has no sources of it, and the repository is indexed in parts: what those do
-not show (recurrent states, compressed caches, windowed pools) is not answered.
+`tokens_per_block` tokens, all layers of a rank in each. Recurrent states: `pyexecutor/kv_cache/mamba_cache_manager/` (`common.py`,
+`mamba_cache_manager_v2.py`) and `pyexecutor/config_utils.py` at commits of 2026-10. PyPI has no sources of it, and the repository is
+indexed in parts: what those do not show (compressed caches, windowed pools) is not answered.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Any, NamedTuple
 
-from fitcheck.catalogue.layers import Attention, Chunked, Indexer, Latent, LayerGroup, Sliding, Stateless
+from fitcheck.catalogue.layers import Attention, Chunked, Indexer, Latent, LayerGroup, Recurrent, Sliding, Stateless
 from fitcheck.catalogue.models import Architecture
 from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.engines.base import Settings, StateTerm, reject_unknown
@@ -22,8 +23,10 @@ KNOWN = {
     "block_size",
     "enable_attention_dp",
     "free_gpu_memory_fraction",
+    "mamba_ssm_cache_dtype",
     "max_attention_window",
     "max_batch_size",
+    "max_beam_width",
     "max_num_tokens",
     "max_seq_len",
     "max_tokens",
@@ -35,6 +38,11 @@ BLOCK_TOKENS = 32
 """`KvCacheConfig.tokens_per_block`. FlashMLA on Hopper takes 64."""
 WIDTH = {"f32": Fraction(4), "bf16": Fraction(2), "f16": Fraction(2), "fp8": Fraction(1), "nvfp4": Fraction(9, 16)}
 """Bytes per element; NVFP4 with one FP8 scale for 16 (`KVCacheManager.get_cache_bytes_per_token`)."""
+HYBRID = {"nemotron_h", "qwen3_next", "qwen3_5", "qwen3_5_moe", "kimi_linear", "kimi_k3"}
+"""Families with recurrent layers that it runs, but Qwen4-Exp, whose n-gram states were not read (`extract_mamba_kv_cache_params`)."""
+STATE_WIDTH = {"float32": 4, "bfloat16": 2, "float16": 2}
+CONV_WIDTH = 2
+"""The model's own dtype, 16 bits wide in all of them (`resolve_hf_torch_dtype`)."""
 SHARING = {"gemma3n", "gemma4"}
 """Families whose layers share caches or differ in width, which `KVCacheManagerV2` keeps in pools of their own."""
 
@@ -47,6 +55,8 @@ class Asked(NamedTuple):
     tp: int
     pp: int
     element: Fraction
+    slots: int
+    state_dtype: str
 
 
 def allocate(architecture: Architecture, settings: Settings) -> tuple[StateTerm, ...]:
@@ -72,6 +82,8 @@ def _ask(settings: Settings) -> Asked:
         raise UnknownFact("how TensorRT-LLM spreads the cache over context-parallel (Helix) ranks is not known")
     if settings.kv_dtype.k not in WIDTH or settings.kv_dtype.k != settings.kv_dtype.v:
         raise UsageError(f"TensorRT-LLM has no KV dtype {settings.kv_dtype.name!r}", hint="one of auto, fp8, nvfp4")
+    if _count(named, "max_beam_width", 1) > 1:
+        raise UnknownFact("what TensorRT-LLM keeps for the beams of a request is not known")
     attention_dp = bool(named.get("enable_attention_dp"))
     groups = settings.dp * (settings.tp if attention_dp else 1)
     users = -(-_count(named, "max_batch_size", settings.users) // groups)
@@ -79,7 +91,12 @@ def _ask(settings: Settings) -> Asked:
     blocks = users * -(-_count(named, "max_seq_len", settings.context) // size)
     if "max_tokens" in named:
         blocks = _count(named, "max_tokens", 0) // size
-    return Asked(blocks * size, blocks, 1 if attention_dp else settings.tp, settings.pp, WIDTH[settings.kv_dtype.k])
+    slots = users * settings.pp + (2 if attention_dp else 1)
+    state = str(named.get("mamba_ssm_cache_dtype") or "auto").removeprefix("torch.")
+    if state != "auto" and state not in STATE_WIDTH:
+        raise UsageError(f"TensorRT-LLM has no mamba_ssm_cache_dtype {ascii(state)[:40]}", hint=f"auto, {', '.join(STATE_WIDTH)}")
+    tp = 1 if attention_dp else settings.tp
+    return Asked(blocks * size, blocks, tp, settings.pp, WIDTH[settings.kv_dtype.k], slots, state)
 
 
 def _count(named: dict[str, Any], name: str, default: int) -> int:
@@ -94,6 +111,8 @@ def _terms(group: LayerGroup, family: str, sparse: bool, asked: Asked) -> Iterat
         yield _heads(group, family, asked)
     elif isinstance(group, Latent):
         yield _latent(group, family, asked)
+    elif isinstance(group, Recurrent) and family in HYBRID:
+        yield _state(group, family, asked)
     elif isinstance(group, Indexer) and sparse and group.pool_tokens == 1:
         yield _index(group, asked)
     elif not isinstance(group, Stateless):
@@ -126,6 +145,31 @@ def _index(group: Indexer, asked: Asked) -> StateTerm:
     """FP8 index keys with a scale, in layers that own an indexer (`DSACacheManager.get_cache_bytes_per_token`)."""
     layers = -(-group.layers // asked.pp)
     return _pool("index keys", Fraction(layers * group.bytes_per_key), f"{layers} layers x {group.bytes_per_key} B", asked)
+
+
+def _state(group: Recurrent, family: str, asked: Asked) -> StateTerm:
+    """A state for each resident sequence and one for the padding of CUDA graphs, one more under attention DP (`MambaHybridCacheManagerV2`).
+
+    Sequences of all pipeline stages are resident (`_estimate_mamba_hybrid_cache_cost`). Snapshots for reuse take what is left over and are
+    not counted, and neither are drafts'. The state is FP32 for KDA, else what `mamba_ssm_cache_dtype` says, in the settings or in the
+    config, else the model's dtype: a config's `mamba_ssm_dtype` (Qwen3.5) is not looked at (`resolve_ssm_cache_dtype`).
+    """
+    layers, steps = -(-group.layers // asked.pp), (group.conv_kernel or 4) - 1
+    step = group.conv_elements // max(steps, 1)
+    if (group.heads or asked.tp) % asked.tp or step % asked.tp:
+        raise UsageError(f"TensorRT-LLM does not divide the {group.heads} recurrent heads of {family} over {asked.tp} ranks")
+    state, tail = group.state_elements // asked.tp, step // asked.tp * steps
+    element = _state_width(group, family, asked)
+    words = f"{layers} layers x ({state:,} x {element} B + {tail:,} x {CONV_WIDTH} B) x {asked.slots:,} slots"
+    return StateTerm("recurrent state", "state", layers * (state * element + tail * CONV_WIDTH) * asked.slots, words)
+
+
+def _state_width(group: Recurrent, family: str, asked: Asked) -> int:
+    if group.flavour == "kda":
+        return 4
+    if asked.state_dtype != "auto":
+        return STATE_WIDTH[asked.state_dtype]
+    return group.named_dtype_bytes or CONV_WIDTH if family == "nemotron_h" else CONV_WIDTH
 
 
 def _pool(name: str, row: Fraction, words: str, asked: Asked) -> StateTerm:

@@ -63,13 +63,26 @@ def plan(architecture: Architecture, asked: Asked) -> tuple[tuple[Group, ...], A
             hint="tensor parallelism (tp) instead",
         )
     if any(isinstance(group, Compressed | CompressedWindow) for group in own):
-        drafts = architecture.draft_groups if asked.draft_tokens else ()
+        if not asked.hybrid_manager:
+            raise UnknownFact("what vLLM makes of compressed caches with disable_hybrid_kv_cache_manager is not known")
+        drafts = _drafts(architecture, asked)
         return make_groups(compressed_caches(own, drafts, asked), asked, packed=True), asked
     if any(isinstance(group, Recurrent) for group in own):
         return _hybrid(architecture, asked)
-    drafts = architecture.draft_groups if asked.draft_tokens else ()
+    drafts = _drafts(architecture, asked)
     caches = attention_caches(architecture, (*own, *drafts), main_block(own, asked), asked)
     return make_groups(caches, asked, packed=False), asked
+
+
+def _drafts(architecture: Architecture, asked: Asked) -> tuple[LayerGroup, ...]:
+    """The draft layers that keep caches. Raises `UnknownFact` where there are to be some and the config has none."""
+    if not asked.drafting:
+        return ()
+    if not architecture.draft_groups:
+        raise UnknownFact(
+            f"{architecture.family} has no draft layers of its own in its config, and what another drafter keeps is not known"
+        )
+    return architecture.draft_groups
 
 
 def _hybrid(architecture: Architecture, asked: Asked) -> tuple[tuple[Group, ...], Asked]:
@@ -84,10 +97,11 @@ def _hybrid(architecture: Architecture, asked: Asked) -> tuple[tuple[Group, ...]
         return make_groups(state_caches(own, asked.tokens, None, alone, family), alone, packed=False), alone
     row, latent = probe.page_bytes, probe.latent
     plain = main_block(own, asked._replace(block_tokens=None))
+    told = bool(asked.draft_tokens)
     asked = asked._replace(draft_tokens=draft_tokens(own, asked, family, row, block=plain, latent=latent))
     page = largest_page(own, asked, family, asked.draft_tokens or 0)
     block = aligned_block(main_block(own, asked), row, page, latent=latent, multiple=checkpoint_multiple(own, asked, family))
-    drafts: tuple[LayerGroup, ...] = architecture.draft_groups if asked.draft_tokens else ()
+    drafts = _drafts(architecture, asked) if told else architecture.draft_groups if asked.drafting else ()
     rings = tail_rings((*own, *drafts), asked)
     caches = (
         *attention_caches(architecture, (*own, *drafts), block, asked),

@@ -12,7 +12,7 @@ from collections import defaultdict
 from math import ceil
 from typing import NamedTuple
 
-from fitcheck.errors import UnknownFact
+from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.engines.vllm_caches import Cache, blocks_per_request
 from fitcheck.fit.engines.vllm_settings import Asked, Packing
 
@@ -42,13 +42,19 @@ class Group(NamedTuple):
 def make_groups(caches: tuple[Cache, ...], asked: Asked, *, packed: bool) -> tuple[Group, ...]:
     """`get_kv_cache_groups`: one group where all layers take the same blocks, else by page size.
 
-    `packed` is for models whose layouts have the block outermost, so that pages of different sizes lie side by side in a block.
+    `packed` is for models whose layouts have the block outermost, so that pages of different sizes lie side by side in a block. Raises
+    `UsageError` where the hybrid manager is off and layers stay unlike (`unify_hybrid_kv_cache_specs`).
     """
     merged = _merge(caches if asked.hybrid_manager else _promote(caches))
     if not merged:
         return ()
     if len({cache.same_blocks for cache in merged}) == 1:
         return (Group(merged),)
+    if not asked.hybrid_manager:
+        raise UsageError(
+            "vLLM refuses disable_hybrid_kv_cache_manager here: these layers' caches cannot be made of one type",
+            hint="leave the hybrid KV cache manager on",
+        )
     if packed and len({cache.page_bytes for cache in merged}) > 1:
         return _packed(merged, asked)
     unified = _unify(merged)
@@ -75,7 +81,12 @@ def _promote(caches: tuple[Cache, ...]) -> tuple[Cache, ...]:
     if full is None:
         return caches
     return tuple(
-        cache._replace(kind="full", block_tokens=full.block_tokens, page_bytes=cache.page_bytes * full.block_tokens // cache.block_tokens)
+        cache._replace(
+            kind="full",
+            block_tokens=full.block_tokens,
+            page_bytes=cache.page_bytes * full.block_tokens // cache.block_tokens,
+            span_tokens=full.span_tokens,
+        )
         if cache.kind in ("sliding", "chunked")
         else cache
         for cache in caches

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.engines.base import Settings, reject_unknown
 from fitcheck.fit.engines.vllm_profile import Batch, counts_graphs, sorts_vocabulary
+from fitcheck.fit.engines.vllm_speculation import Speculation, speculation
 
 MambaMode = Literal["none", "align", "all"]
 Packing = Literal["tuples", "slots", "dense"]
@@ -83,16 +84,14 @@ _DTYPES = {
 
 _UNKNOWN_DTYPES = ("turboquant_", "octave_", "ultraquant_")
 
-_OWN_DRAFTS = ("mtp", "dspark")
-"""Methods of speculation that run the model's own draft layers (`deepseek_mtp`, `qwen3_5_mtp`, …)."""
-
-_STATE_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
+_STATE_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "torch.float32": 4, "torch.float16": 2, "torch.bfloat16": 2}
 
 NAMES = {
-    "async_scheduling", "block_size", "compute_capability", "disable_hybrid_kv_cache_manager", "enable_expert_parallel",
-    "enable_prefix_caching", "enforce_eager", "gpu_memory_utilization", "indexer_kv_dtype", "kv_cache_dtype", "kv_cache_memory_bytes",
-    "mamba_cache_dtype", "mamba_cache_mode", "mamba_ssm_cache_dtype", "max_model_len", "max_num_batched_tokens", "max_num_seqs",
-    "num_gpu_blocks_override", "num_speculative_tokens", "speculative_config", "swa_block_size", "vllm_version",
+    "async_scheduling", "attention_backend", "block_size", "compute_capability", "disable_hybrid_kv_cache_manager",
+    "disable_sliding_window", "dtype", "enable_expert_parallel", "enable_prefix_caching", "enforce_eager", "gpu_memory_utilization",
+    "indexer_kv_dtype", "kv_cache_dtype", "kv_cache_memory_bytes", "mamba_cache_dtype", "mamba_cache_mode", "mamba_ssm_cache_dtype",
+    "max_model_len", "max_num_batched_tokens", "max_num_seqs", "method", "num_gpu_blocks_override", "num_speculative_tokens",
+    "speculative_config", "swa_block_size", "vllm_version",
 }  # fmt: skip
 """Settings with vLLM's own names; besides, `vllm_version` and `compute_capability` (of the GPU: 9.0, 10.0, 12.1), which decide layouts,
 and `swa_block_size`, which forks of vLLM have."""
@@ -112,6 +111,7 @@ class Asked(NamedTuple):
     window_block_tokens: int | None
     in_flight_tokens: int
     draft_tokens: int | None
+    own_drafts: bool
     prefix_caching: bool | None
     mamba_mode: MambaMode | None
     hybrid_manager: bool
@@ -121,6 +121,12 @@ class Asked(NamedTuple):
     capability: int | None
     rules: Rules
     batch: Batch
+    backend: str | None
+
+    @property
+    def drafting(self) -> bool:
+        """Whether the model's own draft layers keep caches."""
+        return bool(self.draft_tokens) and self.own_drafts
 
     @property
     def auto_dtype(self) -> bool:
@@ -150,7 +156,11 @@ def read_settings(settings: Settings) -> Asked:
     tokens = _count(named, "max_model_len", settings.context)
     capability = _capability(named)
     name = str(named.get("kv_cache_dtype") or settings.kv_dtype.name)
-    batch = _batch(named, tokens, settings, capability)
+    if _flag(named, "disable_sliding_window"):
+        raise UnknownFact("what vLLM keeps with disable_sliding_window is not modelled", hint="a max_model_len within the window")
+    drafts = speculation(named)
+    batch = _batch(named, tokens, settings, capability, drafts)
+    _check_dtype(named)
     return Asked(
         tokens=tokens,
         users=settings.users,
@@ -161,8 +171,9 @@ def read_settings(settings: Settings) -> Asked:
         dcp=settings.dcp,
         block_tokens=_maybe_count(named, "block_size"),
         window_block_tokens=_maybe_count(named, "swa_block_size"),
-        in_flight_tokens=_in_flight(named, batch.tokens, settings.pp, rules),
-        draft_tokens=_draft_tokens(named),
+        in_flight_tokens=_in_flight(named, batch.tokens, settings.pp, rules, overlapped=drafts.overlapped),
+        draft_tokens=drafts.tokens,
+        own_drafts=drafts.own,
         prefix_caching=_flag(named, "enable_prefix_caching") if "enable_prefix_caching" in named else None,
         mamba_mode=_mamba_mode(named),
         hybrid_manager=not _flag(named, "disable_hybrid_kv_cache_manager"),
@@ -172,10 +183,11 @@ def read_settings(settings: Settings) -> Asked:
         capability=capability,
         rules=rules,
         batch=batch,
+        backend=None if named.get("attention_backend") is None else str(named["attention_backend"]).upper().rpartition(".")[2],
     )
 
 
-def _batch(named: dict[str, Any], tokens: int, settings: Settings, capability: int | None) -> Batch:
+def _batch(named: dict[str, Any], tokens: int, settings: Settings, capability: int | None, drafts: Speculation) -> Batch:
     """The batch that one step takes at most.
 
     A default is at most `max_num_seqs` sequences of the longest length (`_set_default_max_num_seqs_and_batched_tokens_args`).
@@ -191,13 +203,13 @@ def _batch(named: dict[str, Any], tokens: int, settings: Settings, capability: i
         experts_whole=_flag(named, "enable_expert_parallel"),
         sorts=sorts_vocabulary(named),
         graphs=counts_graphs(named),
-        step=1 + (_draft_tokens(named) or 0),
+        step=1 + (drafts.tokens or 0),
     )
 
 
-def _in_flight(named: dict[str, Any], batched: int, pp: int, rules: Rules) -> int:
+def _in_flight(named: dict[str, Any], batched: int, pp: int, rules: Rules, *, overlapped: bool) -> int:
     """Tokens scheduled and not yet settled: every batch in flight may hold `max_num_batched_tokens` (`VllmConfig.max_in_flight_tokens`)."""
-    overlapped = rules.batches > 1 and _flag(named, "async_scheduling", default=True)
+    overlapped = rules.batches > 1 and _flag(named, "async_scheduling", default=overlapped)
     if rules.batches == 1:
         return batched
     return batched * (pp + 1 if overlapped else pp)
@@ -223,16 +235,13 @@ def _dtype(name: str) -> str:
     return _DTYPES[wanted]
 
 
-def _draft_tokens(named: dict[str, Any]) -> int | None:
-    """Draft tokens a step. Only the model's own draft layers are known; another drafter keeps a cache that its own config decides."""
-    config = named.get("speculative_config")
-    holder = {**config, **named} if isinstance(config, dict) else named
-    method = str(holder.get("method") or "mtp").lower()
-    if not method.endswith(_OWN_DRAFTS):
-        raise UnknownFact(f"what the drafter of the method {method!r} keeps is not in the model's config")
-    if holder.get("num_speculative_tokens") is None:
-        return None
-    return 0 if holder["num_speculative_tokens"] == 0 else _count(holder, "num_speculative_tokens", 0)
+def _check_dtype(named: dict[str, Any]) -> None:
+    """The model's own dtype: all 16-bit ones take the same, and `auto` is one of them (`_resolve_auto_dtype`)."""
+    dtype = str(named.get("dtype") or "auto").lower().removeprefix("torch.")
+    if dtype in ("float32", "float"):
+        raise UnknownFact("the caches of a model that vLLM runs in 32 bits are not modelled")
+    if dtype not in ("auto", "bfloat16", "float16", "half"):
+        raise UsageError(f"vllm has no dtype {ascii(dtype)[:40]}", hint="auto, bfloat16, float16 or float32")
 
 
 def _mamba_mode(named: dict[str, Any]) -> MambaMode | None:
@@ -265,9 +274,9 @@ def _state_bytes(named: dict[str, Any], name: str) -> int | None:
 
 def _flag(named: dict[str, Any], name: str, *, default: bool = False) -> bool:
     value = named.get(name)
-    if value is not None and not isinstance(value, bool):
+    if value not in (None, True, False):
         raise UsageError(f"{name} is {value!r}, and is true or false")
-    return default if value is None else value
+    return default if value is None else bool(value)
 
 
 def _maybe_count(named: dict[str, Any], name: str) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fitcheck.sources.families import compressed, dense, encoders, latent, linear, statespace, windowed
-from fitcheck.sources.families.defaults import DEFAULTS
+from fitcheck.sources.families.defaults import defaults_of
 from fitcheck.sources.families.dense import Build
 
 FAMILIES: dict[str, Build] = {
@@ -23,4 +23,4 @@ SAME_AS = {"deepseek_ref": "deepseek_v4", "minimax_m3_vl": "minimax_m3", "minicp
 BY_CLASS = {"MiniCPM3ForCausalLM": "minicpm3"}
 """Families of files that name their class and no `model_type`."""
 
-__all__ = ["BY_CLASS", "DEFAULTS", "FAMILIES", "SAME_AS", "Build"]
+__all__ = ["BY_CLASS", "FAMILIES", "SAME_AS", "Build", "defaults_of"]

@@ -1,8 +1,9 @@
 """What the configuration class itself fixes, for fields that published files leave out where they equal it.
 
 From the classes of transformers 5.24.0 (`models/*/configuration_*.py`). Only fields that a published file of that family is known to omit,
-or that are constants of the class, are here: widths, head counts and layer patterns. Numbers of layers and hidden sizes never are. One
-draft layer for Qwen's, where a file names none, is what engines load (vLLM 0.33 `qwen3_next_mtp.py`, `qwen3_5_mtp.py`: `getattr(…, 1)`).
+or that are constants of the class, are here: widths, head counts and layer patterns. Numbers of layers and hidden sizes are only in
+`WITHIN`. One draft layer for Qwen's, where a file names none, is what engines load (vLLM 0.33 `qwen3_next_mtp.py`, `qwen3_5_mtp.py`:
+`getattr(…, 1)`).
 """
 
 from __future__ import annotations
@@ -68,3 +69,31 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "jamba": {"attn_layer_period": 8, "attn_layer_offset": 4, "mamba_d_state": 16, "mamba_d_conv": 4, "mamba_expand": 2},
     "nemotron_h": {"head_dim": 128, "n_groups": 8, "conv_kernel": 4, "ssm_state_size": 128},
 }
+
+_7B = {"num_hidden_layers": 32, "num_attention_heads": 32, "hidden_size": 4096}
+_LLAMA = {**_7B, "intermediate_size": 11008, "vocab_size": 32000, "max_position_embeddings": 2048}
+_MISTRAL = {
+    **_7B,
+    "num_key_value_heads": 8,
+    "intermediate_size": 14336,
+    "vocab_size": 32000,
+    "max_position_embeddings": 131072,
+    "sliding_window": 4096,
+}
+_QWEN2 = {**_7B, "num_key_value_heads": 32, "intermediate_size": 22016, "vocab_size": 151936, "max_position_embeddings": 32768}
+
+WITHIN: dict[str, dict[str, dict[str, Any]]] = {
+    **{name: {"llama": _LLAMA, "mistral": _MISTRAL} for name in ("llava", "llava_next", "llava_next_video", "video_llava", "vipllava")},
+    "qwen2_audio": {"qwen2": _QWEN2},
+}
+"""Decoders within another model's file, which holds what differs from the decoder's class alone (`to_diff_dict`): by the whole's
+`model_type`, then by family. Whatever reads such a file takes the rest from the class (`LlamaConfig`, `MistralConfig`, `Qwen2Config`),
+sizes too: llava-hf's files of LLaVA 1.5 7B name neither layers nor heads, Pixtral's no KV heads, Qwen2-Audio's nothing but its
+feed-forward."""
+
+
+def defaults_of(config: dict[str, Any], values: dict[str, Any], family: str) -> dict[str, Any]:
+    """What the class fixes of what a decoder's fields (`values` of `config`) leave out: within another model's file, everything."""
+    whole = config.get("model_type")
+    within = WITHIN.get(whole, {}) if values is not config and isinstance(whole, str) else {}
+    return {**DEFAULTS.get(family, {}), **within.get(family, {})}
