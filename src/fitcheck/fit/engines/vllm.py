@@ -24,10 +24,10 @@ from fitcheck.fit.engines.vllm_compressed import compressed_caches
 from fitcheck.fit.engines.vllm_groups import Group, make_groups
 from fitcheck.fit.engines.vllm_layers import attention_caches, main_block
 from fitcheck.fit.engines.vllm_profile import profile_terms
-from fitcheck.fit.engines.vllm_settings import Asked, read_settings
+from fitcheck.fit.engines.vllm_settings import PURE, Asked, read_settings
 from fitcheck.fit.engines.vllm_state import (
     aligned_block,
-    checkpoint_multiple,
+    block_unit,
     draft_tokens,
     largest_page,
     state_caches,
@@ -88,19 +88,21 @@ def _drafts(architecture: Architecture, asked: Asked) -> tuple[LayerGroup, ...]:
 def _hybrid(architecture: Architecture, asked: Asked) -> tuple[tuple[Group, ...], Asked]:
     """Recurrent layers beside attention: the attention block grows until its page covers a state, whose page is padded to it.
 
-    Without attention there is no prefix caching (`is_prefix_caching_supported`: attention-free models), and nothing to align.
+    Without attention there is no prefix caching unless it is asked for (`is_prefix_caching_supported`: attention-free models), and
+    nothing to align.
     """
     own, family = architecture.groups, architecture.family
     probe = next(iter(attention_caches(architecture, own, 1, asked)), None)
     if probe is None:
-        alone = asked._replace(prefix_caching=False)
-        return make_groups(state_caches(own, asked.tokens, None, alone, family), alone, packed=False), alone
+        alone = asked._replace(prefix_caching=asked.prefix_caching or False, rules=asked.rules._replace(whole=PURE))
+        return make_groups(state_caches(own, main_block(own, asked), None, alone, family), alone, packed=False), alone
     row, latent = probe.page_bytes, probe.latent
     plain = main_block(own, asked._replace(block_tokens=None))
     told = bool(asked.draft_tokens)
-    asked = asked._replace(draft_tokens=draft_tokens(own, asked, family, row, block=plain, latent=latent))
-    page = largest_page(own, asked, family, asked.draft_tokens or 0)
-    block = aligned_block(main_block(own, asked), row, page, latent=latent, multiple=checkpoint_multiple(own, asked, family))
+    unit = block_unit(own, asked, family, block=plain, latent=latent)
+    asked = asked._replace(draft_tokens=draft_tokens(own, asked, family, row, block=plain, unit=unit))
+    page, block = largest_page(own, asked, family, asked.draft_tokens or 0), main_block(own, asked)
+    block = aligned_block(block, row, page, block_unit(own, asked, family, block=block, latent=latent))
     drafts = _drafts(architecture, asked) if told else architecture.draft_groups if asked.drafting else ()
     rings = tail_rings((*own, *drafts), asked)
     caches = (

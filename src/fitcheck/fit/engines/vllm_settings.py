@@ -29,7 +29,10 @@ class Rules(NamedTuple):
     Kimi K3 and GLM-5.3-Flash, while that of Kimi Linear and of Ling 3 does not). `balanced`: whether only layers with as many pages of
     each size fix a group's number of layers (`_get_packed_kv_cache_groups`, `_get_kv_cache_groups_uniform_groups` before; 0.29 and 0.30
     have the first too, which makes the same groups of V4, while V4.1's forks named so have the older ones). `packing`: how V4's unlike
-    pages share a block (`vllm_groups`).
+    pages share a block (`vllm_groups`). `whole`: flavours that can keep a state for every block beside attention (the classes that
+    are `SupportsMambaPrefixCaching`); others fall back to two. `chunked`: whether blocks are then multiples of the prefill kernels'
+    chunk. `latent_unit`: what the block of a hybrid with MLA is a multiple of, since its decode kernels want 128 / kernel block blocks
+    together (both `Platform._align_hybrid_block_size`).
     """
 
     batches: int
@@ -38,22 +41,26 @@ class Rules(NamedTuple):
     checkpoints: tuple[str, ...]
     balanced: bool
     packing: Packing
+    whole: tuple[str, ...] = ("mamba1", "mamba2")
+    chunked: bool = True
+    latent_unit: int = 128
 
 
-_MAMBA = ("mamba1", "mamba2")
+_MAMBA = PURE = ("mamba1", "mamba2")
 _DELTA = ("gdn", "kda", "lightning", "shortconv", "")
 _ALL = (*_MAMBA, *_DELTA)
+"""`PURE`: the flavours that keep a state for every block in models of nothing else, in every version."""
 _QWEN = ("qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen4_exp")
 
 VERSIONS: tuple[tuple[tuple[int, int], Rules], ...] = (
-    ((0, 33), Rules(2, _ALL, (), ("mamba2", "kimi_k3", "glm5_next", *_QWEN), True, "dense")),
-    ((0, 32), Rules(2, _ALL, (), ("mamba2", "kimi_k3", "glm5_next"), True, "dense")),
+    ((0, 33), Rules(2, _ALL, (), ("mamba2", "kimi_k3", "glm5_next", *_QWEN), True, "dense", whole=(), chunked=False)),
+    ((0, 32), Rules(2, _ALL, (), ("mamba2", "kimi_k3", "glm5_next"), True, "dense", chunked=False)),
     ((0, 31), Rules(2, _ALL, (), ("kimi_k3",), True, "dense")),
     ((0, 28), Rules(2, _ALL, (), (), False, "dense")),
     ((0, 27), Rules(2, (), _MAMBA, (), False, "dense")),
-    ((0, 26), Rules(2, (), _MAMBA, (), False, "slots")),
-    ((0, 23), Rules(1, (), _MAMBA, (), False, "slots")),
-    ((0, 0), Rules(1, (), _MAMBA, (), False, "tuples")),
+    ((0, 26), Rules(2, (), _MAMBA, (), False, "slots", latent_unit=1)),
+    ((0, 23), Rules(1, (), _MAMBA, (), False, "slots", latent_unit=1)),
+    ((0, 0), Rules(1, (), _MAMBA, (), False, "tuples", latent_unit=1)),
 )
 """The rules from a version on (`vllm_version`), newest first."""
 
@@ -141,8 +148,10 @@ class Asked(NamedTuple):
     def mode(self, flavour: str) -> MambaMode:
         """How the state of a flavour is cached (`MambaModelConfig.verify_and_update_config`)."""
         cached = flavour in self.rules.cached if self.prefix_caching is None else self.prefix_caching
+        if self.prefix_caching is False or self.mamba_mode == "none":
+            return "none"
         if self.mamba_mode is not None:
-            return "none" if self.prefix_caching is False else self.mamba_mode
+            return "all" if self.mamba_mode == "all" and flavour in self.rules.whole else "align"
         if not cached:
             return "none"
         return "all" if flavour in self.rules.cached_whole else "align"

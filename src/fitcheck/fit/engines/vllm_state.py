@@ -30,8 +30,8 @@ _DRAFT_TAIL = ("mamba2", "gdn", "kda", "shortconv", None)
 _NAMED_BY_CONFIG = ("gdn", "mamba2")
 """Flavours whose state takes the dtype that the config names, FP32 for Nemotron-H; else the model's dtype."""
 
-MLA_BLOCK_TOKENS = 128
-"""The block of a hybrid with MLA is a multiple of 128: its decode kernels want 128 / kernel block blocks together."""
+_UNCHUNKED_TOKENS = 2048
+"""`ModelConfig.get_mamba_chunk_size`: what stands for the chunk of Mamba-1, whose kernels have none."""
 
 _CHECKPOINT_TOKENS = {"gdn": 64, "kda": 16}
 """`FLASHINFER_GDN_CHECKPOINT_ALIGNMENT`, `kda_prefill_checkpoint_alignment`: blocks are multiples of it where states are checkpointed."""
@@ -73,13 +73,32 @@ def _extra_groups(group: Recurrent, tp: int) -> int:
     return (tp - group.groups) * group.group_elements
 
 
-def aligned_block(block: int, row: int, page: int, *, latent: bool, multiple: int = 1) -> int:
+def aligned_block(block: int, row: int, page: int, unit: int) -> int:
     """Tokens of the attention block that covers a state of `page` bytes, where a token takes `row` bytes in an attention layer."""
-    unit = lcm(max(block, MLA_BLOCK_TOKENS) if latent else block, multiple)
     return max(block, unit * ceil(page / (unit * row)))
 
 
-def draft_tokens(groups: tuple[LayerGroup, ...], asked: Asked, family: str, row: int, *, block: int, latent: bool) -> int:
+def block_unit(groups: tuple[LayerGroup, ...], asked: Asked, family: str, *, block: int, latent: bool) -> int:
+    """What the aligned block is a multiple of: the kernels' block, chunks of states that every block keeps, checkpoints in a prefill."""
+    states = [group for group in groups if isinstance(group, Recurrent)]
+    modes = {asked.mode(group.flavour or "") for group in states}
+    units = [max(block, asked.rules.latent_unit) if latent else block]
+    if "all" in modes and asked.rules.chunked:
+        units += [_chunk(group) for group in states]
+    if "align" in modes:
+        units += [_CHECKPOINT_TOKENS.get(group.flavour or "", 1) for group in states if _checkpointed(group, asked, family)]
+    return lcm(*units)
+
+
+def _chunk(group: Recurrent) -> int:
+    if group.flavour == "mamba1":
+        return _UNCHUNKED_TOKENS
+    if group.chunk_tokens is None:
+        raise UnknownFact("the chunk of the Mamba-2 kernels, of which blocks that keep every state are multiples, is not known")
+    return group.chunk_tokens
+
+
+def draft_tokens(groups: tuple[LayerGroup, ...], asked: Asked, family: str, row: int, *, block: int, unit: int) -> int:
     """Draft tokens, which lengthen the state: as asked; where only the attention block is given, what that block tells.
 
     vLLM prints the block that alignment has led to. One that a state without draft tokens does not lead to means that there were some;
@@ -87,9 +106,7 @@ def draft_tokens(groups: tuple[LayerGroup, ...], asked: Asked, family: str, row:
     """
     if asked.draft_tokens is not None or asked.block_tokens is None:
         return asked.draft_tokens or 0
-    leads = [
-        aligned_block(block, row, largest_page(groups, asked, family, drafts), latent=latent) for drafts in range(MOST_DRAFT_TOKENS + 1)
-    ]
+    leads = [aligned_block(block, row, largest_page(groups, asked, family, drafts), unit) for drafts in range(MOST_DRAFT_TOKENS + 1)]
     if asked.block_tokens <= leads[0] or asked.block_tokens not in leads:
         return 0
     return max(drafts for drafts, lead in enumerate(leads) if lead == asked.block_tokens)
@@ -98,12 +115,6 @@ def draft_tokens(groups: tuple[LayerGroup, ...], asked: Asked, family: str, row:
 def largest_page(groups: tuple[LayerGroup, ...], asked: Asked, family: str, drafts: int) -> int:
     """The largest state page of the model's recurrent layers."""
     return max(state_page(group, asked, family, drafts) for group in groups if isinstance(group, Recurrent))
-
-
-def checkpoint_multiple(groups: tuple[LayerGroup, ...], asked: Asked, family: str) -> int:
-    """What the block must be a multiple of besides, in versions that checkpoint states inside a prefill."""
-    flavours = {group.flavour or "" for group in groups if isinstance(group, Recurrent) and _checkpointed(group, asked, family)}
-    return lcm(*(_CHECKPOINT_TOKENS.get(flavour, 1) for flavour in flavours if asked.mode(flavour) == "align"))
 
 
 def _checkpointed(group: Recurrent, asked: Asked, family: str) -> bool:

@@ -62,12 +62,14 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "hy_v4": {"index_topk_freq": 4, "index_skip_topk_offset": 2},
     "llama4": {"head_dim": 128, "attention_chunk_size": 8192, "no_rope_layer_interval": 4},
     "olmo_hybrid": {"full_attention_interval": 4, "linear_conv_kernel_dim": 4},
-    "zamba2": {"mamba_d_conv": 4, "mamba_expand": 2, "mamba_ngroups": 1},
+    "zamba2": {"chunk_size": 256, "mamba_d_conv": 4, "mamba_expand": 2, "mamba_ngroups": 1},
     "bailing_hybrid": {"layer_group_size": 6, "short_conv_kernel_size": 4, "max_position_embeddings": 262144},
-    "granitemoehybrid": {"mamba_d_conv": 4, "mamba_n_groups": 1, "mamba_expand": 2},
-    "falcon_h1": {"mamba_d_conv": 4, "mamba_n_groups": 1, "mamba_expand": 2},
+    "granitemoehybrid": {"mamba_chunk_size": 256, "mamba_d_conv": 4, "mamba_n_groups": 1, "mamba_expand": 2},
+    "falcon_h1": {"mamba_chunk_size": 256, "mamba_d_conv": 4, "mamba_n_groups": 1, "mamba_expand": 2},
+    "bamba": {"mamba_chunk_size": 256},
+    "mamba2": {"chunk_size": 256},
     "jamba": {"attn_layer_period": 8, "attn_layer_offset": 4, "mamba_d_state": 16, "mamba_d_conv": 4, "mamba_expand": 2},
-    "nemotron_h": {"head_dim": 128, "n_groups": 8, "conv_kernel": 4, "ssm_state_size": 128},
+    "nemotron_h": {"chunk_size": 128, "head_dim": 128, "n_groups": 8, "conv_kernel": 4, "ssm_state_size": 128},
 }
 
 _7B = {"num_hidden_layers": 32, "num_attention_heads": 32, "hidden_size": 4096}

@@ -149,7 +149,9 @@ def state_dtype(fields: Fields, *names: str) -> int | None:
     raise Unsettled(f"{names[0]} is {shown(value)}, not a dtype of a state")
 
 
-def mamba2(layers: int, heads: int, width: int, state: int, groups: int, kernel: int, named: int | None = None) -> tuple[LayerGroup, ...]:
+def mamba2(
+    layers: int, heads: int, width: int, state: int, groups: int, kernel: int, named: int | None = None, *, chunk: int | None = None
+) -> tuple[LayerGroup, ...]:
     """Mamba-2: a convolution tail over heads x width and the groups' B and C, and a state of heads x width x state size.
 
     vLLM `MambaStateShapeCalculator.mamba2_state_shape`. `group_elements` is what one group adds to a convolution step.
@@ -169,6 +171,7 @@ def mamba2(layers: int, heads: int, width: int, state: int, groups: int, kernel:
             groups=groups or None,
             group_elements=2 * state if groups else None,
             named_dtype_bytes=named,
+            chunk_tokens=chunk,
         ),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fitcheck.catalogue.layers import LayerGroup, Recurrent
 from fitcheck.sources.families.dense import Build, draft_layers
-from fitcheck.sources.families.fields import MOST_LAYERS, Fields, Layers, Unsettled
+from fitcheck.sources.families.fields import MOST_LAYERS, MOST_TOKENS, Fields, Layers, Unsettled
 from fitcheck.sources.families.groups import (
     FULL,
     LINEAR,
@@ -45,6 +45,7 @@ def nemotron_h(fields: Fields) -> Layers:
         fields.count("n_groups", "mamba_n_groups"),
         fields.count("conv_kernel", most=256),
         state_dtype(fields, *SSM_DTYPE),
+        chunk=_chunk(fields),
     )
     draft = _letters(fields, "mtp_hybrid_override_pattern", "mtp_layers_block_type") or []
     groups = (*attention(kinds.count(FULL), heads), *state, *stateless(kinds.count(NOTHING)))
@@ -72,7 +73,13 @@ def _mamba_d(fields: Fields, layers: int) -> tuple[LayerGroup, ...]:
         inner = fields.maybe("mamba_d_ssm") or fields.count("mamba_expand", most=64) * fields.count("hidden_size")
         width = inner // heads or 1
     state, kernel = fields.count("mamba_d_state"), fields.count("mamba_d_conv", most=256)
-    return mamba2(layers, heads, width, state, fields.count("mamba_n_groups"), kernel, state_dtype(fields, *SSM_DTYPE))
+    named = state_dtype(fields, *SSM_DTYPE)
+    return mamba2(layers, heads, width, state, fields.count("mamba_n_groups"), kernel, named, chunk=_chunk(fields))
+
+
+def _chunk(fields: Fields) -> int | None:
+    """Tokens of a chunk of the prefill kernels, by the two names that vLLM knows (`ModelConfig.get_mamba_chunk_size`)."""
+    return fields.maybe("mamba_chunk_size", "chunk_size", most=MOST_TOKENS)
 
 
 def granite_hybrid(fields: Fields) -> Layers:
@@ -120,7 +127,8 @@ def mamba_2(fields: Fields) -> Layers:
     """Pure Mamba-2 (transformers 5.24.0 `Mamba2Config`)."""
     layers, kernel = fields.layers(), fields.count("conv_kernel", most=256)
     heads, width = fields.count("num_heads"), fields.count("head_dim")
-    return Layers(layers, mamba2(layers, heads, width, fields.count("state_size"), fields.count("n_groups"), kernel))
+    chunk = _chunk(fields)
+    return Layers(layers, mamba2(layers, heads, width, fields.count("state_size"), fields.count("n_groups"), kernel, chunk=chunk))
 
 
 def zamba2(fields: Fields) -> Layers:
@@ -135,7 +143,7 @@ def zamba2(fields: Fields) -> Layers:
     width, mamba_heads = 2 * hidden // heads or 1, fields.count("n_mamba_heads")
     inner, state = fields.count("mamba_expand", most=64) * hidden, fields.count("mamba_d_state")
     kernel, groups = fields.count("mamba_d_conv", most=256), fields.count("mamba_ngroups")
-    states = mamba2(layers, mamba_heads, inner // mamba_heads or 1, state, groups, kernel)
+    states = mamba2(layers, mamba_heads, inner // mamba_heads or 1, state, groups, kernel, chunk=_chunk(fields))
     return Layers(layers, (*attention(named[:layers].count("hybrid"), Heads(kv_heads(fields, heads), width, width)), *states))
 
 
