@@ -83,7 +83,10 @@ def models() -> dict[str, tuple[ConfigModel, dict[str, int]]]:
     found = {}
     for row in read_rows("architectures"):
         architecture = Architecture.model_validate(row["architecture"])
-        found[row["config"]] = (ConfigModel(row["config"], row["source"], architecture, (), None), row.get("plain", {}))
+        found[row["config"]] = (
+            ConfigModel(row["config"], row["source"], architecture, (), row.get("forced_kv_dtype")),
+            row.get("plain", {}),
+        )
     return found
 
 

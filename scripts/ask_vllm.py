@@ -109,7 +109,8 @@ def ask(
         **settings,
     ).create_engine_config()
     with set_current_vllm_config(config):
-        specs = [_stage(config, stage, tp, pp, dcp, draft) for stage in range(pp)]
+        stages = [_stage(config, stage, tp, pp, dcp, draft) for stage in range(pp)]
+        specs = [spec for spec, _ in stages]
         planned = _plan(config, specs)[0]
         requests = get_max_concurrency_for_kv_cache_config(config, planned)
     import vllm
@@ -117,6 +118,7 @@ def ask(
     return {
         "version": vllm.__version__,
         "bytes": round(POOL_BYTES / requests),
+        "weights_bytes": max(weights for _, weights in stages),
         "block_tokens": config.cache_config.block_size,
         "prefix_caching": config.cache_config.enable_prefix_caching,
         "max_num_seqs": config.scheduler_config.max_num_seqs,
@@ -140,8 +142,11 @@ def _served(path: Path) -> tuple[str, dict[str, Any]]:
     return str(folder), {"head_dim": raw["head_dim"]} if kind == "bailing_hybrid" else {}
 
 
-def _stage(config: Any, stage: int, tp: int, pp: int, dcp: int, draft: int) -> dict[str, Any]:
-    """What the layers of the first rank of a pipeline stage want, by name, as `GPUModelRunner.get_kv_cache_spec` collects it."""
+def _stage(config: Any, stage: int, tp: int, pp: int, dcp: int, draft: int) -> tuple[dict[str, Any], int]:
+    """What the layers of the first rank of a pipeline stage want, by name, as `GPUModelRunner.get_kv_cache_spec` collects it.
+
+    With it the bytes of its parameters, before a kernel repacks them; the drafter's are not among them.
+    """
     import torch
     from vllm.model_executor.model_loader.utils import initialize_model
     from vllm.platforms import current_platform
@@ -158,13 +163,13 @@ def _stage(config: Any, stage: int, tp: int, pp: int, dcp: int, draft: int) -> d
             init_workspace_manager(torch.device("meta"), 1)
         except ImportError:
             pass  # older versions have none
-        initialize_model(vllm_config=config)
+        model = initialize_model(vllm_config=config)
         if draft and stage == pp - 1:
             initialize_model(vllm_config=_drafter(config), model_config=config.speculative_config.draft_model_config)
         if stage == 0:
             current_platform.update_block_size_for_backend(config)
         runner = type("Runner", (), {"vllm_config": config, "shared_kv_cache_layers": {}})
-        return GPUModelRunner.get_kv_cache_spec(runner)
+        return GPUModelRunner.get_kv_cache_spec(runner), sum(each.numel() * each.element_size() for each in model.parameters())
 
 
 def _drafter(config: Any) -> Any:

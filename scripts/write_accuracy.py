@@ -16,6 +16,7 @@ from typing import Any
 from accuracy_devices import whole_section
 from accuracy_figures import MISS, Answer, Measures, answers, exact_rows, notes
 from accuracy_tables import link, share, signed, table
+from accuracy_vllm import vllm_section
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "accuracy.md"
 
@@ -33,6 +34,7 @@ whether this page is current. Nothing here is typed by hand but the causes (`not
 - **With the record's settings**: the same rows, where those explained below are asked with the settings that their sources state besides.
 - **Plain formula**: 2 x layers x KV heads x head dim x bytes x context, the heads divided by tensor parallelism, on the same rows.
 - **llama.cpp's own counts**: the engine run without allocating, over real configs; equal to the byte or wrong.
+- **vLLM's own counts**: the engine's planning of its pool, over real configs and without a GPU; equal or wrong.
 - **Whole device**: weights + cache + overhead against utilisation x memory.
 """
 
@@ -70,7 +72,7 @@ def main() -> int:
 def page() -> str:
     """The whole page."""
     found = answers()
-    parts = (INTRO, *_scoreboard(found), *_families(found), OFF, *_misses(found), DOUBTED, *_doubted(), *whole_section())
+    parts = (INTRO, *_scoreboard(found), *_families(found), OFF, *_misses(found), DOUBTED, *_doubted(), *vllm_section(), *whole_section())
     return "\n".join(part.strip("\n") + "\n" for part in parts)
 
 
