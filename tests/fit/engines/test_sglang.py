@@ -152,6 +152,23 @@ def test_slots_of_state_for_each_request(strategy, slots):
     assert found.state_bytes == (10 * slots + 1) * 153944064
 
 
+@pytest.mark.parametrize(
+    ("named", "page"),
+    [
+        # `_mla_backend_page_constraints`
+        ({"attention_backend": "flashmla"}, 64),
+        ({"decode_attention_backend": "trtllm_mla", "page_size": 32}, 32),
+        ({"attention_backend": "trtllm_mha"}, 64),
+        ({"prefill_attention_backend": "trtllm_mha", "page_size": 128}, 128),
+        ({"attention_backend": "trtllm_mha", "page_size": 48}, 64),
+        ({"attention_backend": "fa3"}, 1),
+    ],
+)
+def test_attention_backends_have_pages_of_their_own(named, page):
+    # 94 layers x 4 heads x 256 x 2 B; 100 tokens take whole pages, and one page takes the writes of padding
+    assert ledger(allocate, "qwen3-235b", context=100, **named).bytes == 94 * 4 * 256 * 2 * (-(-100 // page) * page + page)
+
+
 @pytest.mark.parametrize(("page", "slots"), [(1, 3), (64, 4)])
 def test_without_the_overlap_schedule_states_are_tracked_once_or_not_at_all(page, slots):
     # _mamba_radix_cache_resolution: extra_buffer where pages or the overlap schedule want it; get_mamba_tracking_slots: 1 without overlap

@@ -88,13 +88,13 @@ _SGLANG = Names(
     parallel={**_PARALLEL, "tp": "tp", "dp": "dp", "pp": "pp"},
     idle=_idle("""
         api_key available_gpu_mem base_gpu_id chat_template collect_tokens_histogram cuda_graph_bs cuda_graph_bs_decode
-        cuda_graph_max_bs cuda_graph_max_bs_decode decode_attention_backend decode_log_interval device disable_cuda_graph
+        cuda_graph_max_bs cuda_graph_max_bs_decode decode_log_interval device disable_cuda_graph
         disable_cuda_graph_padding disable_custom_all_reduce dist_init_addr download_dir dtype enable_dp_lm_head
         enable_hierarchical_cache enable_metrics enable_mixed_chunk enable_multimodal enable_torch_compile ep ep_size
         fp4_gemm_runner_backend fp8_gemm_runner_backend grammar_backend hicache_ratio hicache_size host is_embedding
         kv_events_config language_model_only linear_attn_backend load_balance_method load_format log_level log_level_http
         log_requests mamba_backend mamba_track_interval max_prefill_tokens max_queued_requests mm_attention_backend model_path
-        moe_a2a_backend moe_runner_backend nccl_port nnodes node_rank port prefill_attention_backend quantization random_seed
+        moe_a2a_backend moe_runner_backend nccl_port nnodes node_rank port quantization random_seed
         reasoning_parser revision sampling_backend schedule_conservativeness schedule_policy served_model_name skip_server_warmup
         skip_tokenizer_init speculative_accept_threshold_acc speculative_accept_threshold_single speculative_attention_mode
         stream_interval tokenizer_mode tokenizer_path tool_call_parser trust_remote_code watchdog_timeout
