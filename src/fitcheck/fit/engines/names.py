@@ -10,6 +10,7 @@ have. A name in none of these tables is the module's own, or refused there.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -223,7 +224,9 @@ _WORDS = {"true": True, "True": True, "false": False, "False": False, "None": No
 
 
 def _read(name: str, value: Any) -> Any:
-    """A value as a log or a command line writes it: whole numbers, true, false and none as such."""
+    """A value as a log or a command line writes it: whole numbers, true, false and none as such, decimals as floats."""
+    if isinstance(value, Decimal):
+        return float(value)
     if isinstance(value, str):
         text = value.strip()
         if text in _WORDS:
