@@ -10,7 +10,7 @@ from fitcheck.fit.engines.base import Ledger, Settings
 from fitcheck.fit.engines.sglang import allocate
 from fitcheck.fit.state import kv_dtype
 from tests.fit.engines.pool_golden import compare, ledger
-from tests.fit.engines.pool_shapes import SHAPES, built, full
+from tests.fit.engines.pool_shapes import SHAPES, built, full, slides
 from tests.golden import rows
 
 MODELS = st.sampled_from(sorted(SHAPES))
@@ -116,6 +116,13 @@ def test_a_step_of_a_draft_tree_takes_all_of_its_branches():
 def test_windowed_layers_keep_all_tokens_without_hybrid_memory():
     found = ledger(allocate, "gpt-oss-120b", disable_hybrid_swa_memory=True)
     assert found.bytes == 36 * 8 * 128 * 2 * (32768 + 1)
+
+
+def test_step_keeps_all_tokens_beside_a_host_cache_and_gpt_oss_does_not():
+    step = built("step3p5", full(12, 8, 128), slides(33, 8, 128, 512))
+    found = Ledger(allocate(step, Settings(32768, 1, kv_dtype("auto"), named={"enable_hierarchical_cache": True})))
+    assert found.bytes == 45 * 8 * 256 * 2 * (32768 + 1)
+    assert ledger(allocate, "gpt-oss-120b", enable_hierarchical_cache=True).terms == ledger(allocate, "gpt-oss-120b").terms
 
 
 def test_nvfp4_prefill_expands_a_layer_into_a_workspace():

@@ -24,6 +24,7 @@ KNOWN = {
     "dsa_prefill_backend",
     "dsv4_attn_backend",
     "enable_dp_attention",
+    "enable_hierarchical_cache",
     "mamba_full_memory_ratio",
     "mamba_radix_cache_strategy",
     "mamba_ssm_dtype",
