@@ -1,5 +1,7 @@
 """Settings under the names of command lines and logs: each means what the engine's own name does, or nothing."""
 
+from decimal import Decimal
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,6 +30,7 @@ def ledger(engine, model="qwen3.8-27b", /, **named):
         ("vllm", {"no-enable-prefix-caching": True}, {"enable_prefix_caching": False}),
         ("vllm", {"enable_prefix_caching": "False"}, {"enable_prefix_caching": False}),
         ("vllm", {"mamba_cache_mode": "none"}, {"mamba_cache_mode": "none"}),
+        ("vllm", {"compute_capability": Decimal("9.0")}, {"compute_capability": 9.0}),
         ("vllm", {"mamba_ssm_cache_dtype": "torch.float32"}, {"mamba_ssm_cache_dtype": "float32"}),
         # SGLang: ServerArgs, and the start-up line "max_total_num_tokens=..., context_len=..."
         ("sglang", {"context_len": 4096}, {"context_length": 4096}),

@@ -10,7 +10,7 @@ from fitcheck.fit.engines.base import Ledger, Settings
 from fitcheck.fit.engines.sglang import allocate
 from fitcheck.fit.state import kv_dtype
 from tests.fit.engines.pool_golden import compare, ledger
-from tests.fit.engines.pool_shapes import SHAPES, built, full
+from tests.fit.engines.pool_shapes import SHAPES, built, full, slides
 from tests.golden import rows
 
 MODELS = st.sampled_from(sorted(SHAPES))
@@ -118,6 +118,13 @@ def test_windowed_layers_keep_all_tokens_without_hybrid_memory():
     assert found.bytes == 36 * 8 * 128 * 2 * (32768 + 1)
 
 
+def test_step_keeps_all_tokens_beside_a_host_cache_and_gpt_oss_does_not():
+    step = built("step3p5", full(12, 8, 128), slides(33, 8, 128, 512))
+    found = Ledger(allocate(step, Settings(32768, 1, kv_dtype("auto"), named={"enable_hierarchical_cache": True})))
+    assert found.bytes == 45 * 8 * 256 * 2 * (32768 + 1)
+    assert ledger(allocate, "gpt-oss-120b", enable_hierarchical_cache=True).terms == ledger(allocate, "gpt-oss-120b").terms
+
+
 def test_nvfp4_prefill_expands_a_layer_into_a_workspace():
     plain = ledger(allocate, "qwen2.5-1.5b", dtype="nvfp4", prefill_kv_cache_dequant_dtype="nvfp4")
     assert ledger(allocate, "qwen2.5-1.5b", dtype="nvfp4").bytes - plain.bytes == 2 * 256 * 32769
@@ -150,6 +157,23 @@ def test_states_of_groups_are_replicated_past_their_number():
 def test_slots_of_state_for_each_request(strategy, slots):
     found = ledger(allocate, "qwen3.8-27b", users=10, mamba_radix_cache_strategy=strategy)
     assert found.state_bytes == (10 * slots + 1) * 153944064
+
+
+@pytest.mark.parametrize(
+    ("named", "page"),
+    [
+        # `_mla_backend_page_constraints`
+        ({"attention_backend": "flashmla"}, 64),
+        ({"decode_attention_backend": "trtllm_mla", "page_size": 32}, 32),
+        ({"attention_backend": "trtllm_mha"}, 64),
+        ({"prefill_attention_backend": "trtllm_mha", "page_size": 128}, 128),
+        ({"attention_backend": "trtllm_mha", "page_size": 48}, 64),
+        ({"attention_backend": "fa3"}, 1),
+    ],
+)
+def test_attention_backends_have_pages_of_their_own(named, page):
+    # 94 layers x 4 heads x 256 x 2 B; 100 tokens take whole pages, and one page takes the writes of padding
+    assert ledger(allocate, "qwen3-235b", context=100, **named).bytes == 94 * 4 * 256 * 2 * (-(-100 // page) * page + page)
 
 
 @pytest.mark.parametrize(("page", "slots"), [(1, 3), (64, 4)])

@@ -70,9 +70,9 @@ _VLLM = Names(
         all2all_backend api_server_count calculate_kv_scales chat_template compilation_config config_format cpu_offload_gb
         cudagraph_capture_sizes dcp_kv_cache_interleave_size device disable_custom_all_reduce disable_log_requests disable_log_stats
         distributed_executor_backend download_dir enable_auto_tool_choice enable_chunked_prefill enable_eplb enable_log_requests
-        enable_reasoning generation_config hf_overrides host kv_offloading_backend kv_offloading_size kv_sharing_fast_prefill
-        language_model_only limit_mm_per_prompt load_format mm_encoder_tp_mode mm_processor_cache_gb model moe_backend
-        num_gpu_blocks num_lookahead_slots optimization_level override_generation_config port prefix_caching_hash_algo quantization
+        enable_reasoning generation_config host kv_offloading_backend kv_offloading_size kv_sharing_fast_prefill language_model_only
+        limit_mm_per_prompt load_format mm_encoder_tp_mode mm_processor_cache_gb model moe_backend num_gpu_blocks
+        num_lookahead_slots optimization_level override_generation_config port prefix_caching_hash_algo quantization
         reasoning_parser revision safetensors_load_strategy scheduling_policy seed served_model_name skip_tokenizer_init swap_space
         tokenizer tokenizer_mode tool_call_parser trust_remote_code uvicorn_log_level
     """),
@@ -89,13 +89,12 @@ _SGLANG = Names(
     parallel={**_PARALLEL, "tp": "tp", "dp": "dp", "pp": "pp"},
     idle=_idle("""
         api_key available_gpu_mem base_gpu_id chat_template collect_tokens_histogram cuda_graph_bs cuda_graph_bs_decode
-        cuda_graph_max_bs cuda_graph_max_bs_decode decode_attention_backend decode_log_interval device disable_cuda_graph
-        disable_cuda_graph_padding disable_custom_all_reduce dist_init_addr download_dir dtype enable_dp_lm_head
-        enable_hierarchical_cache enable_metrics enable_mixed_chunk enable_multimodal enable_torch_compile ep ep_size
-        fp4_gemm_runner_backend fp8_gemm_runner_backend grammar_backend hicache_ratio hicache_size host is_embedding
-        kv_events_config language_model_only linear_attn_backend load_balance_method load_format log_level log_level_http
-        log_requests mamba_backend mamba_track_interval max_prefill_tokens max_queued_requests mm_attention_backend model_path
-        moe_a2a_backend moe_runner_backend nccl_port nnodes node_rank port prefill_attention_backend quantization random_seed
+        cuda_graph_max_bs cuda_graph_max_bs_decode decode_log_interval device disable_cuda_graph disable_cuda_graph_padding
+        disable_custom_all_reduce dist_init_addr download_dir dtype enable_dp_lm_head enable_metrics enable_mixed_chunk
+        enable_multimodal enable_torch_compile ep ep_size fp4_gemm_runner_backend fp8_gemm_runner_backend grammar_backend
+        hicache_ratio hicache_size host is_embedding kv_events_config language_model_only linear_attn_backend load_balance_method
+        load_format log_level log_level_http log_requests mamba_backend mamba_track_interval max_prefill_tokens max_queued_requests
+        mm_attention_backend model_path moe_a2a_backend moe_runner_backend nccl_port nnodes node_rank port quantization random_seed
         reasoning_parser revision sampling_backend schedule_conservativeness schedule_policy served_model_name skip_server_warmup
         skip_tokenizer_init speculative_accept_threshold_acc speculative_accept_threshold_single speculative_attention_mode
         stream_interval tokenizer_mode tokenizer_path tool_call_parser trust_remote_code watchdog_timeout
@@ -224,7 +223,9 @@ _WORDS = {"true": True, "True": True, "false": False, "False": False, "None": No
 
 
 def _read(name: str, value: Any) -> Any:
-    """A value as a log or a command line writes it: whole numbers, true, false and none as such."""
+    """A value as a log or a command line writes it: whole numbers, true, false and none as such, decimals as floats."""
+    if isinstance(value, Decimal):
+        return float(value)
     if isinstance(value, str):
         text = value.strip()
         if text in _WORDS:

@@ -17,7 +17,7 @@ from fitcheck.errors import UnknownFact
 from fitcheck.fit.engines import sglang_v4
 from fitcheck.fit.engines.base import Settings, StateTerm
 from fitcheck.fit.engines.sglang_ask import Asked, ask, drawn
-from fitcheck.fit.engines.sglang_families import MLA, OWN_SWA_SHAPE, SWA_POOL
+from fitcheck.fit.engines.sglang_families import MLA, OWN_SWA_SHAPE, SWA_POOL, WHOLE_WITH_HOST_CACHE
 from fitcheck.fit.engines.sglang_rows import Row, head_row, index_bytes, latent_row
 from fitcheck.fit.engines.sglang_state import state_terms
 from fitcheck.fit.engines.sglang_swa import pool_sizes
@@ -31,10 +31,14 @@ def allocate(architecture: Architecture, settings: Settings) -> tuple[StateTerm,
     _answerable(architecture)
     if any(isinstance(group, Compressed) for group in architecture.groups):
         return tuple(sglang_v4.terms(architecture, asked))
-    windowed = any(isinstance(group, Sliding | Chunked) for group in architecture.groups)
-    if windowed and architecture.family in SWA_POOL and not asked.named.get("disable_hybrid_swa_memory"):
+    if any(isinstance(group, Sliding | Chunked) for group in architecture.groups) and _has_windowed_pool(architecture.family, asked):
         return tuple(_two_pools(architecture, asked))
     return tuple(_one_pool(architecture, asked))
+
+
+def _has_windowed_pool(family: str, asked: Asked) -> bool:
+    host = family in WHOLE_WITH_HOST_CACHE and asked.named.get("enable_hierarchical_cache")
+    return family in SWA_POOL and not host and not asked.named.get("disable_hybrid_swa_memory")
 
 
 def _answerable(architecture: Architecture) -> None:

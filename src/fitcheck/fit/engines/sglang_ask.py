@@ -16,6 +16,7 @@ KNOWN = {
     "block_size",
     "chunked_prefill_size",
     "context_length",
+    "decode_attention_backend",
     "disable_hybrid_swa_memory",
     "disable_overlap_schedule",
     "disable_radix_cache",
@@ -23,6 +24,7 @@ KNOWN = {
     "dsa_prefill_backend",
     "dsv4_attn_backend",
     "enable_dp_attention",
+    "enable_hierarchical_cache",
     "mamba_full_memory_ratio",
     "mamba_radix_cache_strategy",
     "mamba_ssm_dtype",
@@ -31,6 +33,7 @@ KNOWN = {
     "max_total_tokens",
     "mem_fraction_static",
     "page_size",
+    "prefill_attention_backend",
     "prefill_kv_cache_dequant_dtype",
     "speculative_algorithm",
     "speculative_draft_model_path",
@@ -41,13 +44,24 @@ KNOWN = {
     "swa_prefix_tails",
 }
 """SGLang's names. `mem_fraction_static` and `mamba_full_memory_ratio` divide what a card has left; they do not change what a request needs,
-so that they are accepted and have no effect here, as `attention_backend`. `block_size` is the word of other engines for `page_size`."""
+so that they are accepted and have no effect here. `block_size` is the word of other engines for `page_size`."""
 
 OWN_DRAFT = {"EAGLE", "NEXTN"}
 """Algorithms that use the model's own draft layers, unless a draft model is named (`arg_groups/speculative_hook.py`)."""
 BUNDLED_DSPARK = {"deepseek_v4", "deepseek_v41"}
 """Families whose own draft layers are DSpark stages (`checkpoint_bundles_dspark_draft`)."""
 NO_DRAFT_CACHE = {"NGRAM"}
+
+
+BACKEND_PAGES: dict[Any, tuple[int, ...]] = {
+    "flashmla": (64,),
+    "trtllm_mla": (32, 64),
+    "cutedsl_mla": (32, 64),
+    "trtllm_mha": (16, 32, 64, 128),
+    "hpc_ops": (64,),
+}
+"""Pages that an attention backend can read; any other becomes `BACKEND_PAGE`."""
+BACKEND_PAGE = 64
 
 
 class Asked(NamedTuple):
@@ -148,15 +162,20 @@ def _algorithm(architecture: Architecture, named: dict[str, Any]) -> str | None:
 
 
 def page_tokens(architecture: Architecture, named: dict[str, Any]) -> int:
-    """Tokens of a page: what the family fixes, else `--page-size`, else 1.
+    """Tokens of a page: what the family fixes, else `--page-size`, else 1, and what the attention backend allows.
 
-    DSA pages hold 64 index keys (`arg_groups/model_overrides/deepseek_v2.py`); the default is `overrides.py`, `_page_size_default`. Some
-    attention backends (FA4, TRT-LLM, FlashMLA) raise it to 64 or 128, which adds one such page to a pool.
+    DSA pages hold 64 index keys (`arg_groups/model_overrides/deepseek_v2.py`); the default is `arg_groups/overrides.py`,
+    `_page_size_default`, the backends' pages are `_mla_backend_page_constraints`. FA4 takes 128 on SM100 alone, which is not known here.
     """
     if architecture.family in PAGE_TOKENS:
         return PAGE_TOKENS[architecture.family]
     pooled = [group.pool_tokens for group in architecture.groups if isinstance(group, Indexer)]
-    return 64 * pooled[0] if pooled else count(named, "page_size", count(named, "block_size", 1)) or 1
+    if pooled:
+        return 64 * pooled[0]
+    page = count(named, "page_size", count(named, "block_size", 1)) or 1
+    named_backends = (named.get(f"{part}attention_backend") for part in ("", "decode_", "prefill_"))
+    allowed = [BACKEND_PAGES[backend] for backend in named_backends if backend in BACKEND_PAGES]
+    return page if all(page in pages for pages in allowed) else BACKEND_PAGE
 
 
 def drawn(architecture: Architecture, asked: Asked) -> tuple[LayerGroup, ...]:

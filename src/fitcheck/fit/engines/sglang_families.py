@@ -23,6 +23,10 @@ SWA_POOL = {
 EXAONE 4, OLMo 3, Cohere 2, Trinity, Mistral 7B, …) keep every token: they are missing from that list, or `disable_hybrid_swa_memory` is
 set for them (`model_overrides/gemma2_gemma3.py`, `exaone.py`, `olmo2.py`)."""
 
+WHOLE_WITH_HOST_CACHE = {"step3p5", "step3p7"}
+"""Families whose windowed layers keep every token, too, with `--enable-hierarchical-cache` (`arg_groups/overrides.py`,
+`_step3p_overrides`)."""
+
 OWN_SWA_SHAPE = {"mimo_v2", "mimo_v2_flash", "gemma4"}
 """Families whose windowed layers are stored with heads and widths of their own (`is_hybrid_swa_compress`); in the others both pools take
 the shape of the full-attention layers (`KVCacheConfigurator._build_hybrid_swa_kv_pool`)."""
