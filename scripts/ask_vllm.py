@@ -5,8 +5,8 @@
 In an environment of vLLM (see `without_gpu.py`, also for DRIVER). CONFIGS holds `NAME.json` files. vLLM builds the model without weights
 and plans a pool as at start-up; a line of OUT is the config's name, what was asked, and `bytes`: the pool over its "Maximum concurrency",
 which is what one request of `context` tokens takes on the fullest rank. Rows that are there already are not asked again. Settings other
-than context, kv_dtype, tp, pp, dcp, capability ([9, 0] where not given) and draft (tokens of the model's own MTP layers) are vLLM's own
-arguments; `max_num_batched_tokens` is 8,192 where not given. Remote code is not run: a config's `auto_map` is left out, and a model type
+than context, kv_dtype, tp, pp, dcp and draft (tokens of the model's own MTP layers) are vLLM's own arguments; `max_num_batched_tokens` is
+8,192 where not given. Remote code is not run: a config's `auto_map` is left out, and a model type
 that transformers does not know is read as it stands.
 """
 
@@ -17,10 +17,14 @@ import json
 import os
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import without_gpu
+
+_HEAVY = ("vllm.engine.arg_utils", "vllm.model_executor.model_loader.utils", "vllm.v1.worker.gpu_model_runner")
+"""What takes long to import, and is the same in every child."""
 
 POOL_BYTES = 80 << 40
 """Large, so that what does not fill a block is no part of the answer."""
@@ -33,13 +37,17 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--ask", type=json.loads, nargs="+", default=[{}])
     parser.add_argument("--only", nargs="+")
+    parser.add_argument("--capability", default="9.0", help="the GPU's compute capability")
     given = parser.parse_args()
+    without_gpu.pretend(given.capability)
+    for name in _HEAVY:
+        import_module(name)
     names = given.only or sorted(path.stem for path in given.configs.glob("*.json"))
     done = {_key(row) for row in map(json.loads, given.out.read_text().splitlines())} if given.out.is_file() else set()
     with given.out.open("a") as out:
         for asked in given.ask:
             for name in names:
-                row = {"config": name, "asked": asked}
+                row = {"config": name, "capability": given.capability, "asked": asked}
                 if _key(row) not in done:
                     answer = _apart(given.configs / f"{name}.json", asked)
                     out.write(json.dumps({**row, **answer}) + "\n")
@@ -48,7 +56,7 @@ def main() -> int:
 
 
 def _key(row: dict[str, Any]) -> str:
-    return json.dumps([row["config"], row["asked"]], sort_keys=True)
+    return json.dumps([row["config"], row["capability"], row["asked"]], sort_keys=True)
 
 
 def _apart(path: Path, asked: dict[str, Any]) -> dict[str, Any]:
@@ -82,12 +90,10 @@ def ask(
     pp: int = 1,
     dcp: int = 1,
     draft: int = 0,
-    capability: tuple[int, int] = (9, 0),
     max_num_batched_tokens: int = 8192,
     **settings: Any,
 ) -> dict[str, Any]:
     """What one request takes, with the block and the layers behind it."""
-    without_gpu.pretend(tuple(capability))  # type: ignore[arg-type]
     from vllm.config import set_current_vllm_config
     from vllm.engine.arg_utils import EngineArgs
     from vllm.v1.core.kv_cache_utils import get_max_concurrency_for_kv_cache_config

@@ -67,14 +67,15 @@ class Nothing:
         """Do nothing at its end."""
 
 
-def pretend(capability: tuple[int, int]) -> None:
-    """Let vLLM find devices of this compute capability. Once in a process."""
+def pretend(version: str) -> None:
+    """Let vLLM find devices of this compute capability ("9.0"). Once in a process."""
     import torch
     from vllm import platforms
     from vllm.platforms.cuda import NonNvmlCudaPlatform
     from vllm.platforms.interface import DeviceCapability
 
-    card = Card(*capability, NAMES[capability[0]])
+    capability = tuple(map(int, version.split(".")))
+    card = Card(capability[0], capability[1], NAMES[capability[0]])
     answers = {
         "get_device_capability": DeviceCapability(*capability),
         "get_device_name": card.name,

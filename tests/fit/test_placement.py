@@ -1,13 +1,16 @@
+import json
 from decimal import Decimal
 
 import pytest
 
-from fitcheck import fit, load_catalogue
+from fitcheck import fit, load_catalogue, read_model
 from fitcheck.catalogue.hardware import Engine
 from fitcheck.catalogue.models import Checkpoint, Component, ComponentKind, Model
 from fitcheck.catalogue.provenance import Grade
 from fitcheck.fit.layout import Layout
 from fitcheck.fit.placement import component_bytes, place_components
+from tests.conftest import ROOT
+from tests.golden import rows
 
 CATALOGUE = load_catalogue()
 AIR = CATALOGUE.get(Model, "glm-4.5-air").checkpoint("gguf-q4-k-s")
@@ -60,6 +63,15 @@ def test_a_table_lies_whole_on_the_first_stage():
     assert component_bytes(table, Layout(1, 3, "as asked"), 48) == (1001, "1,001 B")
 
 
+def test_what_is_whole_on_each_rank_is_said_and_counted():
+    part = Component(kind=ComponentKind.WEIGHTS, value=1_000, whole_bytes=100, source=("x",), grade=Grade.DERIVED)
+    assert component_bytes(part, Layout(4, 1, "as asked"), 48) == (325, "(1,000 B - 100 B) / 4 ranks + 100 B whole on each")
+    assert component_bytes(part, Layout(1, 1, "as asked"), 48) == (1_000, "1,000 B")
+    assert component_bytes(part, Layout(4, 2, "as asked"), 48)[0] == 163  # 24 of 48 layers of 900 / 4 + 100
+    with pytest.raises(ValueError, match="whole_bytes"):
+        Component(kind=ComponentKind.WEIGHTS, value=99, whole_bytes=100, source=("x",), grade=Grade.DERIVED)
+
+
 def test_a_table_apart_counts_among_the_bits_of_a_weight():
     # 4,920,739,232 B x 8 / 8,030,261,248 parameters = 4.902 bits
     report = fit("llama-3.1-8b", cluster="rtx-4090", checkpoint="gguf-q4-k-m", catalogue=CATALOGUE)
@@ -71,3 +83,15 @@ def test_another_drafter_than_the_builds_own_is_not_taken_for_it():
     report = fit("glm-5.3-flash", cluster="4xspark", checkpoint="official-fp8", catalogue=CATALOGUE)
     assert not any("whose drafter" in note for note in report.warnings)
     assert "drafter (6.98 GiB) not loaded" in {row.text for row in report.assumptions}
+
+
+@pytest.mark.parametrize("row", rows("ranks.yaml"), ids=lambda row: row["config"])
+def test_a_rank_holds_its_part_and_all_that_is_not_divided(row, tmp_path):
+    config = json.loads((ROOT / "tests" / "data" / "configs" / f"{row['config']}.json").read_text(encoding="utf-8"))
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**config, **row["fields"]}))
+    asked = {"engine": "vllm", "context": 4096, "checkpoint": row["checkpoint"], "catalogue": CATALOGUE}
+    for ranks, size in row["bytes"].items():
+        tp = int(ranks.removeprefix("tp "))
+        report = fit(read_model(path), cluster=f"{tp}xb300" if tp > 1 else "b300", tp=tp, **asked)
+        assert report.devices[0].part_bytes("weights") == pytest.approx(size, rel=row["within"]), tp

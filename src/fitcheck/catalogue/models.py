@@ -45,7 +45,8 @@ class Component(BytesFigure):
     `split` says how tensor parallelism treats it: divided over the ranks, or whole on each. An `optional` part is not loaded unless
     it is placed (`--place drafter=gpu`), such as a drafter that is downloaded apart. `place` is where those who run it keep the part, when
     that is not where the engine would put it by itself. `layer_bytes` are those of each layer that has the part, first to last, where they
-    are known and differ (llama.cpp's mixes); they add up to `value`.
+    are known and differ (llama.cpp's mixes); they add up to `value`. `whole_bytes` of `value` lie on every rank though the rest is divided:
+    norms, routers, MLA's projections down to what all heads share.
     """
 
     place: Literal["gpu", "ram", "nvme"] | None = None
@@ -53,12 +54,15 @@ class Component(BytesFigure):
     split: Literal["divided", "replicated"] = "divided"
     optional: bool = False
     layer_bytes: tuple[Annotated[int, Field(ge=0)], ...] = ()
+    whole_bytes: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
     def _layers_add_up(self) -> "Component":
         total = sum(self.layer_bytes)
         if self.layer_bytes and total != self.value:
             raise ValueError(f"layer_bytes add up to {total:,}, not to {self.value:,}")
+        if self.whole_bytes > self.value:
+            raise ValueError(f"whole_bytes are {self.whole_bytes:,}, more than the part's {self.value:,}")
         return self
 
 

@@ -92,13 +92,16 @@ def with_experts_apart(checkpoint: Checkpoint, architecture: Architecture | None
         return checkpoint.components
     words = f"{whole.value:,} B less 2 B for each of {parameters - experts:,} other parameters: at least"
     changed = {"printed": None, "grade": Grade.ESTIMATED}
+    whole_bytes = min(whole.whole_bytes, rest)
     return tuple(
         part
         for component in checkpoint.components
         for part in (
             (
-                component.model_copy(update={**changed, "value": rest, "note": "all but the routed experts, at most"}),
-                component.model_copy(update={**changed, "value": at_least, "kind": ComponentKind.EXPERTS, "note": words}),
+                component.model_copy(
+                    update={**changed, "value": rest, "whole_bytes": whole_bytes, "note": "all but the routed experts, at most"}
+                ),
+                component.model_copy(update={**changed, "value": at_least, "whole_bytes": 0, "kind": ComponentKind.EXPERTS, "note": words}),
             )
             if component is whole
             else (component,)

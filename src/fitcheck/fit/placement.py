@@ -119,11 +119,16 @@ def component_bytes(
     if routed and layout.ep and experts and ranks > 1:
         most = ceil(experts / ranks)
         return ceil(value * stage * most / (stages * experts)), f"{words} x {most} of {experts} experts"
-    if ranks > 1:
+    whole = component.whole_bytes if ranks > 1 and not sizes else 0
+    if whole:
+        words = f"({value:,} B - {whole:,} B) / {ranks} ranks + {whole:,} B whole on each" + (
+            f", x {stage}/{stages} layers" if stages > 1 else ""
+        )
+    elif ranks > 1:
         words += f" / {ranks} ranks"
     elif layout.tp > 1:
         words += ", whole on each rank"
-    return ceil(value * stage / (stages * ranks)), words
+    return ceil((value + whole * (ranks - 1)) * stage / (stages * ranks)), words
 
 
 def measured_resident(checkpoint: Checkpoint, engine: Engine, layout: Layout, placed: tuple[Placed, ...]) -> ResidentFigure | None:

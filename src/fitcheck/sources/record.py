@@ -134,6 +134,7 @@ def _checkpoint(name: str, form: str, parts: tuple[DerivedComponent, ...], day: 
             note=part.formula,
             optional=part.kind is ComponentKind.DRAFTER,
             layer_bytes=part.layer_bytes,
+            whole_bytes=part.whole_bytes,
         )
         for part in parts
         if part.bytes

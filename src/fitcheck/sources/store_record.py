@@ -252,6 +252,7 @@ def _components(build: Build, read: ReadBuild | None, expert_layers: int | None)
                 note=part.note,
                 optional=part.optional,
                 layer_bytes=part.layer_bytes if len(part.layer_bytes) == expert_layers else (),
+                whole_bytes=part.whole_bytes,
             )
             for part in read.contents.components
             if part.bytes

@@ -25,7 +25,8 @@ from fitcheck.sources.tensors.record import Part, Piece, Sheet, Tensor, gguf_com
 class DerivedComponent:
     """A part of a checkpoint: its bytes, and the formula with its numbers.
 
-    `layer_bytes` are those of each of its layers, where the format (a GGUF mix) stores them differently.
+    `layer_bytes` are those of each of its layers, where the format (a GGUF mix) stores them differently. `whole_bytes` of it lie on every
+    rank of tensor parallelism.
     """
 
     kind: ComponentKind
@@ -33,6 +34,7 @@ class DerivedComponent:
     formula: str
     grade: Grade
     layer_bytes: tuple[int, ...] = ()
+    whole_bytes: int = 0
 
 
 def derive_tensors(config: dict[str, Any]) -> tuple[Tensor, ...]:
@@ -96,14 +98,16 @@ def _components(pieces: Iterable[Piece], grade: Grade, tied: bool | None) -> tup
     sizes: Counter[ComponentKind] = Counter()
     kinds: dict[ComponentKind, Counter[str]] = {}
     layers: dict[ComponentKind, Counter[int]] = {}
+    whole: Counter[ComponentKind] = Counter()
     for piece in pieces:
         component = piece.part.component if tied is None else gguf_component(piece.part, tied=tied)
         sizes[component] += piece.bytes
+        whole[component] += piece.bytes if tied is None and piece.part.whole else 0
         kinds.setdefault(component, Counter())[piece.kind] += piece.elements
         if piece.layer is not None:
             layers.setdefault(component, Counter())[piece.layer] += piece.bytes
     return tuple(
-        DerivedComponent(kind, sizes[kind], _formula(kinds[kind], sizes[kind]), grade, _unlike(layers.get(kind), sizes[kind]))
+        DerivedComponent(kind, sizes[kind], _formula(kinds[kind], sizes[kind]), grade, _unlike(layers.get(kind), sizes[kind]), whole[kind])
         for kind in ComponentKind
         if sizes[kind]
     )

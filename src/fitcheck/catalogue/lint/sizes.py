@@ -147,7 +147,7 @@ def resident_too_much(entry: Entry[Model], _: Shelf) -> Iterator[Finding]:
     """FC213: each device holds its share of the download and all of what is replicated."""
     for index, checkpoint in enumerate(entry.record.checkpoints):
         whole = sum(part.value for part in checkpoint.components)
-        replicated = sum(part.value for part in checkpoint.components if part.split == "replicated")
+        replicated = sum(part.value if part.split == "replicated" else part.whole_bytes for part in checkpoint.components)
         for number, seen in enumerate(checkpoint.resident):
             held, most = seen.value * seen.devices, whole + replicated * (seen.devices - 1)
             if whole and held > most * MOST_HELD:

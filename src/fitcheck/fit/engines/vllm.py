@@ -57,6 +57,8 @@ def plan(architecture: Architecture, asked: Asked) -> tuple[tuple[Group, ...], A
     (`DeepseekV4IndexerBackend`) and GLM-5.3-Flash (`KpoolTailBackend`).
     """
     own = architecture.groups
+    if architecture.family in asked.rules.untold:
+        asked = asked._replace(dtype="bf16")
     if asked.pp > 1 and architecture.family in _SHARING and any(group.kind == "none" for group in own):
         raise UnknownFact(
             f"{architecture.family}: how vLLM splits layers that share caches over pipeline stages is not known",

@@ -32,7 +32,8 @@ class Rules(NamedTuple):
     pages share a block (`vllm_groups`). `whole`: flavours that can keep a state for every block beside attention (the classes that
     are `SupportsMambaPrefixCaching`); others fall back to two. `chunked`: whether blocks are then multiples of the prefill kernels'
     chunk. `latent_unit`: what the block of a hybrid with MLA is a multiple of, since its decode kernels want 128 / kernel block blocks
-    together (both `Platform._align_hybrid_block_size`).
+    together (both `Platform._align_hybrid_block_size`). `untold`: families whose layers are not handed the cache's settings and keep the
+    model's dtype whatever is asked (`mimo_v2.py` up to 0.31).
     """
 
     batches: int
@@ -44,27 +45,29 @@ class Rules(NamedTuple):
     whole: tuple[str, ...] = ("mamba1", "mamba2")
     chunked: bool = True
     latent_unit: int = 128
+    untold: tuple[str, ...] = ()
 
 
 _MAMBA = PURE = ("mamba1", "mamba2")
 _DELTA = ("gdn", "kda", "lightning", "shortconv", "")
 _ALL = (*_MAMBA, *_DELTA)
 """`PURE`: the flavours that keep a state for every block in models of nothing else, in every version."""
+_MIMO = ("mimo_v2", "mimo_v2_flash")
 _QWEN = ("qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen4_exp")
 
 VERSIONS: tuple[tuple[tuple[int, int], Rules], ...] = (
     ((0, 33), Rules(2, _ALL, (), ("mamba2", "kimi_k3", "glm5_next", *_QWEN), True, "dense", whole=(), chunked=False)),
     ((0, 32), Rules(2, _ALL, (), ("mamba2", "kimi_k3", "glm5_next"), True, "dense", chunked=False)),
-    ((0, 31), Rules(2, _ALL, (), ("kimi_k3",), True, "dense")),
-    ((0, 28), Rules(2, _ALL, (), (), False, "dense")),
-    ((0, 27), Rules(2, (), _MAMBA, (), False, "dense")),
-    ((0, 26), Rules(2, (), _MAMBA, (), False, "slots", latent_unit=1)),
-    ((0, 23), Rules(1, (), _MAMBA, (), False, "slots", latent_unit=1)),
-    ((0, 0), Rules(1, (), _MAMBA, (), False, "tuples", latent_unit=1)),
+    ((0, 31), Rules(2, _ALL, (), ("kimi_k3",), True, "dense", untold=_MIMO)),
+    ((0, 28), Rules(2, _ALL, (), (), False, "dense", untold=_MIMO)),
+    ((0, 27), Rules(2, (), _MAMBA, (), False, "dense", untold=_MIMO)),
+    ((0, 26), Rules(2, (), _MAMBA, (), False, "slots", latent_unit=1, untold=_MIMO)),
+    ((0, 23), Rules(1, (), _MAMBA, (), False, "slots", latent_unit=1, untold=_MIMO)),
+    ((0, 0), Rules(1, (), _MAMBA, (), False, "tuples", latent_unit=1, untold=_MIMO)),
 )
 """The rules from a version on (`vllm_version`), newest first."""
 
-UNNAMED = Rules(2, _DELTA, (), (), True, "dense")
+UNNAMED = Rules(2, _DELTA, (), (), True, "dense", untold=_MIMO)
 """The rules where no version is named: those of 0.31, the newest whose logs are at hand, but that Mamba-1 and -2 are taken not to cache
 prefixes: no log of theirs does, and versions disagree on what it takes. The other flavours take the same in all, and half of the logs."""
 

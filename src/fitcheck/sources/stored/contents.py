@@ -29,7 +29,7 @@ class StoredComponent:
 
     `published` bytes are those of the files' own headers; `derived` ones come from the config, for a build that was not read. An `optional`
     part lies in files of its own and is loaded only where it is asked for. `by_layer` are the bytes of each layer's routed experts, where a
-    GGUF file numbers them.
+    GGUF file numbers them. `whole_bytes` of it lie on every rank of tensor parallelism.
     """
 
     kind: ComponentKind
@@ -38,6 +38,7 @@ class StoredComponent:
     note: str
     optional: bool = False
     by_layer: tuple[tuple[int, int], ...] = ()
+    whole_bytes: int = 0
 
     @property
     def layer_bytes(self) -> tuple[int, ...]:
@@ -130,7 +131,7 @@ def tally(
     if sizes[OTHER]:
         notes.append(f"{sizes[OTHER]:,} bytes are in tensors whose names say nothing: they count as weights")
     return Contents(
-        components=_components(sizes, layers, len(listed), _division(single) if gguf else _component, optional=optional),
+        components=_components(sizes, layers, len(listed), _division(single) if gguf else _component, optional=optional, ranks=not gguf),
         parts={part: size for part, size in sizes.items() if size},
         parameters=None if unknown else sum(counts.values()),
         parameters_by_part=dict(counts),
@@ -159,7 +160,8 @@ def joined(first: Contents, *others: Contents) -> Contents:
                 notes = "; ".join(dict.fromkeys(part.note for part in same))
                 layers = sum((Counter(dict(part.by_layer)) for part in same), Counter[int]())
                 size = sum(part.bytes for part in same)
-                merged.append(StoredComponent(kind, size, same[0].grade, notes, optional, tuple(sorted(layers.items()))))
+                whole = sum(part.whole_bytes for part in same)
+                merged.append(StoredComponent(kind, size, same[0].grade, notes, optional, tuple(sorted(layers.items())), whole))
     unknown = tuple(dict.fromkeys(reason for one in every for reason in one.unknown))
     return Contents(
         tuple(merged),
@@ -183,7 +185,7 @@ def _division(tensors: Container[str]) -> Callable[[Part], ComponentKind]:
 
 
 def _components(
-    sizes: Counter[str], layers: Counter[int], tensors: int, division: Callable[[Part], ComponentKind], *, optional: bool
+    sizes: Counter[str], layers: Counter[int], tensors: int, division: Callable[[Part], ComponentKind], *, optional: bool, ranks: bool
 ) -> tuple[StoredComponent, ...]:
     by_kind: dict[ComponentKind, list[str]] = {}
     for part in sizes:
@@ -198,5 +200,6 @@ def _components(
                 f": {' + '.join(f'{sizes[p]:,} {p}' for p in parts)}" if len(parts) > 1 else ""
             )
             by_layer = tuple(sorted(layers.items())) if kind is ComponentKind.EXPERTS else ()
-            found.append(StoredComponent(kind, size, Grade.PUBLISHED, note, optional, by_layer))
+            whole = sum(sizes[part] for part in parts if ranks and part != OTHER and Part(part).whole)
+            found.append(StoredComponent(kind, size, Grade.PUBLISHED, note, optional, by_layer, whole))
     return tuple(found)

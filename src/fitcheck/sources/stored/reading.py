@@ -115,7 +115,7 @@ def settled_by_config(store: Store, build: Build, config: dict[str, Any]) -> Con
     ):
         return None
     note = f"the config's tensors add up to the index's total_size of {total:,} bytes"
-    components = tuple(StoredComponent(part.kind, part.bytes, part.grade, part.formula) for part in derived)
+    components = tuple(StoredComponent(part.kind, part.bytes, part.grade, part.formula, whole_bytes=part.whole_bytes) for part in derived)
     return Contents(components, {}, counted, {}, {}, len(index.names), (), (note,))
 
 

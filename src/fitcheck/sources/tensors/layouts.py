@@ -58,14 +58,14 @@ def pieces(tensors: tuple[Tensor, ...], resolve: Resolve) -> Iterator[Piece]:
     for tensor in tensors:
         if not matrices(tensor):
             scheme = F32 if tensor.wide else BF16
-            yield Piece(tensor.part, scheme.name, tensor.elements, tensor.elements * scheme.bits // 8)
+            yield Piece(tensor.kept, scheme.name, tensor.elements, tensor.elements * scheme.bits // 8)
             continue
         places = [f"layers.{layer}.{tensor.module}" for layer in tensor.layers] if tensor.layers is not None else [tensor.module]
         found = [resolve(place, tensor) for place in places]
         for scheme in dict.fromkeys(found):
             count = tensor.each * found.count(scheme)
             size = count * scheme.size(tensor.rows, tensor.columns)
-            yield Piece(tensor.part, scheme.name, count * tensor.rows * tensor.columns, size)
+            yield Piece(tensor.kept, scheme.name, count * tensor.rows * tensor.columns, size)
 
 
 def always(scheme: Scheme, keep: Callable[[str, Tensor], bool] | None = None) -> Resolve:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from math import prod
@@ -19,6 +20,9 @@ class Part(StrEnum):
     LAYER_EMBEDDING = "layer_embedding"
     HEAD = "head"
     ATTENTION = "attention"
+    LATENT = "latent"
+    """What all heads or experts share, of which no rank of tensor parallelism holds a part: MLA's projections down to the latent, DeepSeek
+    V4's keys and compressors, an index, hyper-connections, the projections around experts in a narrower space."""
     FFN = "ffn"
     EXPERTS = "experts"
     ROUTER = "router"
@@ -31,6 +35,11 @@ class Part(StrEnum):
     def component(self) -> ComponentKind:
         """The component of a checkpoint that holds it."""
         return _COMPONENTS.get(self, ComponentKind.WEIGHTS)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every rank of tensor parallelism holds all of it: vLLM 0.33's `ReplicatedLinear`, `GateLinear` and norms."""
+        return self in (Part.NORM, Part.ROUTER, Part.LATENT)
 
 
 TABLES = (Part.EMBEDDING, Part.LAYER_EMBEDDING)
@@ -54,6 +63,9 @@ _COMPONENTS = {
 }
 
 
+_LATENT = re.compile(r"attn_(?:q_a|kv|kv_a_mqa|compressor_\w+)$|indexer\.|hc_|ffn_latent_")
+
+
 @frozen
 class Tensor:
     """A weight tensor, alike in all `layers` that have it.
@@ -72,6 +84,11 @@ class Tensor:
     layers: tuple[int, ...] | None = None
     suffix: str = ".weight"
     wide: bool = False
+
+    @property
+    def kept(self) -> Part:
+        """What it is of where ranks divide a layer."""
+        return Part.LATENT if self.part in (Part.ATTENTION, Part.FFN) and _LATENT.match(self.name) else self.part
 
     @property
     def rows(self) -> int:
