@@ -103,13 +103,7 @@ _SGLANG = Names(
 
 _LLAMA_CPP = Names(
     same={
-        **dict.fromkeys(
-            [
-                "c",
-                "ctx_size",
-            ],
-            "n_ctx",
-        ),
+        **dict.fromkeys(["c", "ctx_size"], "n_ctx"),
         **dict.fromkeys(["np", "parallel", "n_parallel"], "n_seq_max"),
         **dict.fromkeys(["b", "batch_size"], "n_batch"),
         **dict.fromkeys(["ub", "ubatch_size"], "n_ubatch"),
