@@ -70,6 +70,8 @@ class Nothing:
 def pretend(version: str) -> None:
     """Let vLLM find devices of this compute capability ("9.0"). Once in a process."""
     import torch
+
+    _stand_in()
     from vllm import platforms
     from vllm.platforms.cuda import NonNvmlCudaPlatform
     from vllm.platforms.interface import DeviceCapability
@@ -110,18 +112,24 @@ def pretend(version: str) -> None:
     _kernels_are_there()
 
 
-def _kernels_are_there() -> None:
-    """What decides on backends by whether a kernel's library loads is told that it does."""
-    from importlib import import_module
+def _stand_in() -> None:
+    """Empty modules for extensions that were built against an older PyTorch's C++ and cannot be loaded beside a newer one."""
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
     import vllm
 
-    if tuple(map(int, vllm.__version__.split(".")[:2])) < (0, 28):  # built against an older PyTorch's C++
-        for name in ("vllm.vllm_flash_attn._vllm_fa2_C", "vllm.vllm_flash_attn._vllm_fa3_C"):
-            sys.modules[name] = ModuleType(name)
-            sys.modules[name].__spec__ = ModuleSpec(name, None)
+    if tuple(map(int, vllm.__version__.split(".")[:2])) < (0, 28):
+        for name in ("_C", "_moe_C", "vllm_flash_attn._vllm_fa2_C", "vllm_flash_attn._vllm_fa3_C"):
+            module = ModuleType(f"vllm.{name}")
+            module.__spec__ = ModuleSpec(module.__name__, None)
+            sys.modules[module.__name__] = module
+
+
+def _kernels_are_there() -> None:
+    """What decides on backends by whether a kernel's library loads is told that it does."""
+    from importlib import import_module
+
     for module, names in {
         "vllm.utils.platform_utils": ["is_uva_available"],
         "vllm.utils.deep_gemm": ["is_deep_gemm_supported", "has_deep_gemm", "is_deep_gemm_e8m0_used"],
