@@ -5,7 +5,6 @@ Source: vLLM 0.33.0, vllm/config/speculative.py (`SpeculativeConfig.__post_init_
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple
 
 from fitcheck.errors import UnknownFact, UsageError
@@ -58,6 +57,8 @@ def speculation(named: dict[str, Any]) -> Speculation:
 def _config(given: Any) -> dict[str, Any]:
     """The config as an object, or as the JSON text that the command line takes."""
     if isinstance(given, str):
+        import json
+
         try:
             given = json.loads(given) if len(given) <= MOST_CHARACTERS else None
         except (ValueError, RecursionError):
