@@ -140,7 +140,8 @@ class Recurrent(Record):
     parallelism replicates once there are fewer groups than ranks (Mamba-2: B and C of `groups` x state size each).
     `named_dtype_bytes` is the state's dtype where the config itself names one (`mamba_ssm_dtype: float32`); where it is absent the
     choice is the engine's. `ngram_conv_elements` are the tail of a convolution behind an n-gram embedding, kept 16 bits wide by one of
-    these layers alone, and whole by every rank (Qwen4-Exp). `chunk_tokens` are those of a chunk of Mamba-2's prefill kernels.
+    these layers alone, and whole by every rank (Qwen4-Exp); `ngram_conv_steps` is how many steps it reaches back. `chunk_tokens` are
+    those of a chunk of Mamba-2's prefill kernels.
     """
 
     kind: Literal["recurrent"]
@@ -156,6 +157,7 @@ class Recurrent(Record):
     group_elements: Positive | None = None
     named_dtype_bytes: Positive | None = None
     ngram_conv_elements: Annotated[int, Field(ge=0)] = 0
+    ngram_conv_steps: Positive | None = None
     chunk_tokens: Positive | None = None
 
 

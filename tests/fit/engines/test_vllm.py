@@ -139,6 +139,27 @@ def test_head_rows(dtype, row):
     assert ledger("llama-3.1-8b-instruct", context=16, dtype=dtype).bytes == 16 * 32 * 8 * row
 
 
+def test_the_tail_behind_an_n_gram_embedding_is_whole_on_each_rank_and_sets_the_block():
+    """16 ranks: (9 + 2) x 10,240 x 2 B = 225,280 B of tail, above 3 x 128 x 128 x 4 B + 640 x 5 x 2 B; 1,024 B a token, blocks of 16."""
+    groups, _ = plan(MODELS["qwen3.8-flash-next"], read_settings(settings(tp=16, num_speculative_tokens=2, vllm_version="0.29")))
+    assert groups[0].members[0].block_tokens == 224 == -(-225280 // (16 * 1024)) * 16
+    assert [member.name for member in groups[-2].members] == ["n-gram convolution"]
+
+
+def test_draft_tokens_lengthen_an_n_gram_tail_by_steps_that_must_be_known():
+    model = MODELS["qwen3.8-flash-next"]
+    states = tuple(group.model_copy(update={"ngram_conv_steps": None}) if group.kind == "recurrent" else group for group in model.groups)
+    short = model.model_copy(update={"groups": states})
+    assert allocate(short, settings()) == allocate(model, settings())
+    with pytest.raises(UnknownFact, match="n-gram"):
+        allocate(short, settings(num_speculative_tokens=2))
+
+
+def test_an_n_gram_embedding_is_refused_on_pipeline_stages():
+    with pytest.raises(UsageError, match="n-gram"):
+        ledger("qwen3.8-flash-next", pp=2)
+
+
 def test_pipeline_stages_hold_their_part_of_the_layers_rounded_up():
     assert ledger("qwen3-14b", context=16, pp=3).bytes == ledger("qwen3-14b", context=16).bytes * 14 // 40
 

@@ -13,6 +13,8 @@ from tests.fit.engines.test_vllm import MODELS
 DTYPES = ("bf16", "fp8")
 NAMES = sorted(MODELS)
 CONTEXTS = st.integers(1, 1 << 20)
+ONE_STAGE = ("gemma-4-e2b", "qwen3.8-flash-next")
+"""Refused on pipeline stages by vLLM: layers that read the caches of earlier ones, and an n-gram embedding."""
 
 
 def size(model, context, users=1, dtype="fp8", tp=1, pp=1, **named):
@@ -36,7 +38,8 @@ def test_more_context_and_more_users_take_no_less(model, context, more, users, d
 def test_ranks_together_hold_at_least_the_whole(model, context, tp, pp):
     whole = size(model, context)
     assert size(model, context, tp=tp) * tp >= whole
-    assert size(model, context, pp=pp) * pp >= whole
+    if model not in ONE_STAGE:
+        assert size(model, context, pp=pp) * pp >= whole
 
 
 @pytest.mark.parametrize("model", [name for name in NAMES if "deepseek-v4" not in name])

@@ -17,7 +17,7 @@ from math import ceil
 
 from fitcheck.catalogue.layers import Compressed, CompressedWindow, LayerGroup, Recurrent
 from fitcheck.catalogue.models import Architecture
-from fitcheck.errors import UnknownFact
+from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.engines.base import Settings, StateTerm
 from fitcheck.fit.engines.vllm_caches import Cache
 from fitcheck.fit.engines.vllm_compressed import compressed_caches
@@ -54,7 +54,7 @@ def plan(architecture: Architecture, asked: Asked) -> tuple[tuple[Group, ...], A
     """The groups of layers that share blocks, and the settings with what the block tells of speculation.
 
     Packed layouts are those of models whose backends ask for the block to be outermost: DeepSeek V4 and V4.1
-    (`DeepseekV4IndexerBackend`) and GLM-5.3-Flash (`KpoolTailBackend`).
+    (`DeepseekV4IndexerBackend`), GLM-5.3-Flash (`KpoolTailBackend`) and Qwen4-Exp (`QSAStateBackend`).
     """
     own = architecture.groups
     if architecture.family in asked.rules.untold:
@@ -98,6 +98,8 @@ def _hybrid(architecture: Architecture, asked: Asked) -> tuple[tuple[Group, ...]
     if probe is None:
         alone = asked._replace(prefix_caching=asked.prefix_caching or False, rules=asked.rules._replace(whole=PURE))
         return make_groups(state_caches(own, main_block(own, asked), None, alone, family), alone, packed=False), alone
+    if asked.pp > 1 and any(isinstance(group, Recurrent) and group.ngram_conv_elements for group in own):
+        raise UsageError("vLLM refuses pipeline stages for a model with an n-gram embedding", hint="tensor parallelism (tp) instead")
     row, latent = probe.page_bytes, probe.latent
     plain = main_block(own, asked._replace(block_tokens=None))
     told = bool(asked.draft_tokens)

@@ -18,7 +18,7 @@ class Cache(NamedTuple):
 
     `page_bytes` is one layer's part of a block of `block_tokens`. `span_tokens` is the window, the chunk or the encoder's positions.
     `row` tells layouts apart that happen to have pages of one size. `latent` pages cannot be padded to any size (flat rows).
-    `checkpoints` are the blocks of a recurrent state for checkpoints inside a prefill.
+    `checkpoints` are the blocks of a recurrent state for checkpoints inside a prefill. `replicated` states are whole on each rank.
     """
 
     name: str
@@ -32,16 +32,17 @@ class Cache(NamedTuple):
     latent: bool = False
     flavour: str = ""
     checkpoints: int = 0
+    replicated: bool = False
 
     @property
     def same_group(self) -> tuple[object, ...]:
         """What layers must have in common to be of one `KVCacheSpec`."""
-        return self.kind, self.block_tokens, self.page_bytes, self.row, self.span_tokens, self.latent, self.flavour
+        return self.kind, self.block_tokens, self.page_bytes, self.row, self.span_tokens, self.latent, self.flavour, self.replicated
 
     @property
     def same_blocks(self) -> tuple[object, ...]:
         """What layers must have in common to take the same blocks (`UniformTypeKVCacheSpecs.is_uniform_type`)."""
-        return self.kind, self.block_tokens, self.span_tokens, self.page_bytes if self.kind == "state" else 0
+        return self.kind, self.block_tokens, self.span_tokens, self.page_bytes if self.kind == "state" else 0, self.replicated
 
     @property
     def layer_bytes(self) -> int:

@@ -24,7 +24,8 @@ LATENT_BLOCK_TOKENS = 64
 """FlashMLA's and the sparse indexers' kernel block; other MLA backends take 16, 32 or 128."""
 
 SPARSE_GQA_BLOCK_TOKENS = 128
-"""MiniMax M3: one sparse block per page (`MiniMaxM3SparseBackend.get_supported_kernel_block_sizes`)."""
+"""MiniMax M3: one sparse block per page (`MiniMaxM3SparseBackend.get_supported_kernel_block_sizes`). An index of pooled keys beside
+keys and values takes any multiple of 16 (`Qwen4ExpQSABackend`, whose kernels read whole pages)."""
 
 EXPANDED = ("minicpm3",)
 """Families with MLA fields that vLLM runs as multi-head attention; values are padded to the keys' width (minicpm3.py)."""
@@ -112,7 +113,8 @@ def main_block(groups: tuple[LayerGroup, ...], asked: Asked) -> int:
         return asked.block_tokens
     if any(isinstance(group, Latent) for group in groups):
         return LATENT_BLOCK_TOKENS
-    return SPARSE_GQA_BLOCK_TOKENS if any(isinstance(group, Indexer) for group in groups) else BLOCK_TOKENS
+    unpooled = any(isinstance(group, Indexer) and group.pool_tokens == 1 for group in groups)
+    return SPARSE_GQA_BLOCK_TOKENS if unpooled else BLOCK_TOKENS
 
 
 def attention_caches(architecture: Architecture, groups: tuple[LayerGroup, ...], block: int, asked: Asked) -> tuple[Cache, ...]:

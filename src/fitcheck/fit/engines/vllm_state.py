@@ -2,14 +2,15 @@
 
 Sources: vLLM 0.33.0: vllm/model_executor/layers/mamba/mamba_utils.py (`MambaStateShapeCalculator`, `MambaStateDtypeCalculator`);
 `Qwen3_5ForConditionalGenerationConfig`, `NemotronHForCausalLMConfig` (vllm/model_executor/models/config.py);
-`Platform._align_hybrid_block_size` (vllm/platforms/interface.py).
+`Platform._align_hybrid_block_size` (vllm/platforms/interface.py); `get_mamba_specs_from_config` and `PLELayer` of Qwen4-Exp
+(vllm/models/qwen4_exp/nvidia).
 """
 
 from __future__ import annotations
 
 from math import ceil, lcm
 
-from fitcheck.catalogue.layers import Indexer, LayerGroup, Recurrent
+from fitcheck.catalogue.layers import Indexer, Latent, LayerGroup, Recurrent
 from fitcheck.errors import UnknownFact
 from fitcheck.fit.engines.vllm_caches import Cache
 from fitcheck.fit.engines.vllm_settings import HOPPER, Asked
@@ -50,6 +51,18 @@ def state_page(group: Recurrent, asked: Asked, family: str, drafts: int) -> int:
     step = group.conv_elements // max(kernel - 1, 1)
     steps = kernel - 1 + (drafts if group.flavour in _DRAFT_TAIL else 0)
     return ceil((step + _extra_groups(group, asked.tp)) / asked.tp) * steps * tail_bytes + state
+
+
+def ngram_page(group: Recurrent, asked: Asked, drafts: int) -> int:
+    """Bytes of the tail behind an n-gram embedding, whole on each rank, and longer by a step for each draft token."""
+    if not group.ngram_conv_elements:
+        return 0
+    if drafts and group.ngram_conv_steps is None:
+        raise UnknownFact(
+            "how many steps the convolution behind the n-gram embedding reaches back is not known, which draft tokens lengthen"
+        )
+    step = group.ngram_conv_elements // (group.ngram_conv_steps or 1)
+    return (group.ngram_conv_elements + drafts * step) * (asked.tail_bytes or group.conv_dtype_bytes)
 
 
 def _state_bytes(group: Recurrent, asked: Asked, family: str) -> int:
@@ -114,7 +127,8 @@ def draft_tokens(groups: tuple[LayerGroup, ...], asked: Asked, family: str, row:
 
 def largest_page(groups: tuple[LayerGroup, ...], asked: Asked, family: str, drafts: int) -> int:
     """The largest state page of the model's recurrent layers."""
-    return max(state_page(group, asked, family, drafts) for group in groups if isinstance(group, Recurrent))
+    states = [group for group in groups if isinstance(group, Recurrent)]
+    return max(max(state_page(group, asked, family, drafts), ngram_page(group, asked, drafts)) for group in states)
 
 
 def _checkpointed(group: Recurrent, asked: Asked, family: str) -> bool:
@@ -130,29 +144,49 @@ def _checkpointed(group: Recurrent, asked: Asked, family: str) -> bool:
 
 def state_caches(groups: tuple[LayerGroup, ...], block: int, padded: int | None, asked: Asked, family: str) -> tuple[Cache, ...]:
     """Caches of recurrent layers; `padded` is the attention page that theirs are padded to ("Padding mamba page size by X%")."""
-    return tuple(
+    drafts = asked.draft_tokens or 0
+    states = [group for group in groups if isinstance(group, Recurrent)]
+    tails = tuple(
+        Cache(
+            "n-gram convolution",
+            "state",
+            "state",
+            1,
+            block,
+            padded or ngram_page(group, asked, drafts),
+            flavour="shortconv",
+            replicated=True,
+        )
+        for group in states
+        if group.ngram_conv_elements
+    )
+    own = tuple(
         Cache(
             NAMES.get(group.flavour, NAMES[None]),
             "state",
             "state",
             group.layers,
             block,
-            padded or state_page(group, asked, family, asked.draft_tokens or 0),
+            padded or state_page(group, asked, family, drafts),
             flavour=group.flavour or "",
             checkpoints=int(_checkpointed(group, asked, family)),
         )
-        for group in groups
-        if isinstance(group, Recurrent)
+        for group in states
     )
+    return (*own, *tails)
 
 
 def tail_rings(groups: tuple[LayerGroup, ...], asked: Asked) -> tuple[Cache, ...]:
-    """GLM-5.3-Flash: one block a request for the keys and gates of the pool of tokens that is not full yet (`Glm5NextTailCache`)."""
-    found = []
+    """One block a request for the pool of tokens that is not full yet, with room for draft tokens.
+
+    GLM-5.3-Flash keeps keys and gates in a ring of 2^n pools (`Glm5NextTailCache`), Qwen4-Exp keys alone in whole pools
+    (`QSAKeyStateCache`; 24 B a row more with positions of three axes, which its block has room for).
+    """
+    latent, found = any(isinstance(group, Latent) for group in groups), []
     for group in groups:
         if isinstance(group, Indexer) and group.pool_tokens > 1:
             pools = ceil((group.pool_tokens + (asked.draft_tokens or 0)) / group.pool_tokens)
-            ring = group.pool_tokens * (1 << (pools - 1).bit_length())
-            page = 2 * ring * (group.key_dim or 128) * 2
+            ring = group.pool_tokens * (1 << (pools - 1).bit_length() if latent else pools)
+            page = (2 if latent else 1) * ring * (group.key_dim or 128) * 2
             found.append(Cache("index tail ring", "state", "ring", group.layers, ring, page))
     return tuple(found)

@@ -74,7 +74,8 @@ def _with_ngrams(fields: Fields, group: LayerGroup) -> LayerGroup:
     if len(owners) > 1:
         raise Unsettled(f"ple_layer_ids names {len(owners)} layers, and one is what is known")
     steps = (fields.count("ple_conv_kernel_size", most=256) - 1) * fields.count("ngram_size", most=256)
-    return group.model_copy(update={"ngram_conv_elements": steps * fields.count("hc_count", most=256) * fields.count("hidden_size")})
+    elements = steps * fields.count("hc_count", most=256) * fields.count("hidden_size")
+    return group.model_copy(update={"ngram_conv_elements": elements, "ngram_conv_steps": steps or None})
 
 
 def kimi_linear(fields: Fields) -> Layers:
