@@ -94,4 +94,11 @@ def test_a_rank_holds_its_part_and_all_that_is_not_divided(row, tmp_path):
     for ranks, size in row["bytes"].items():
         tp = int(ranks.removeprefix("tp "))
         report = fit(read_model(path), cluster=f"{tp}xb300" if tp > 1 else "b300", tp=tp, **asked)
-        assert report.devices[0].part_bytes("weights") == pytest.approx(size, rel=row["within"]), tp
+        assert report.devices[0].part_bytes("weights") == pytest.approx(size, rel=float(row["within"])), tp
+
+
+@pytest.mark.parametrize("row", rows("whole.yaml"), ids=lambda row: row["model"])
+def test_what_the_catalogue_says_is_whole_is_whole_in_vllm(row):
+    components = CATALOGUE.get(Model, row["model"]).checkpoint(row["checkpoint"]).components
+    whole = (4 * row["of_four"] - row["of_one"]) / 3
+    assert sum(part.whole_bytes for part in components) == pytest.approx(whole, rel=float(row["within"]))

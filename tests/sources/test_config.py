@@ -69,7 +69,7 @@ def test_what_the_file_says_is_published_and_what_the_class_fixes_is_named(read)
     assert published.assumed == ()
     derived = read({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "num_hidden_layers": 34, "hidden_size": 2560}})
     assert derived.architecture.grade is Grade.DERIVED
-    assert "num_key_value_heads = 4, the class default" in derived.assumed
+    assert "num_key_value_heads = 4, which the file does not state" in derived.assumed
     assert "num_key_value_heads = 4" in derived.architecture.note
 
 

@@ -173,6 +173,12 @@ def test_windows_keep_what_is_in_flight():
     assert sync == page * (8192 + 136 + 1) == ledger("gpt-oss-20b", context=131072, max_num_batched_tokens=2048, vllm_version="0.20").bytes
 
 
+def test_without_chunked_prefill_a_batch_holds_the_longest_sequence():
+    asked = {"vllm_version": "0.33", "compute_capability": 9.0, "enable_chunked_prefill": False}
+    assert ledger("gpt-oss-20b", **asked).bytes == 1_611_005_952  # vLLM 0.33.0 asked: 1,611,005,954 of a pool of 80 TiB
+    assert ledger("gpt-oss-20b", max_num_batched_tokens=32768, **asked).bytes == 1_611_005_952
+
+
 def test_without_the_hybrid_manager_windows_keep_every_token():
     whole = ledger("gpt-oss-20b", context=131072, disable_hybrid_kv_cache_manager=True)
     assert whole.bytes == 131072 * 24 * 8 * 128 * 2
@@ -201,6 +207,8 @@ def test_versions_differ_in_what_prefix_caching_costs_a_state():
         assert {model: ledger(model, vllm_version=version).state_bytes for model in off} == off
         assert ledger(nemotron, vllm_version=version, enable_prefix_caching=True).state_bytes == every
         assert ledger(qwen, vllm_version=version, enable_prefix_caching=True).state_bytes == 2 * off[qwen]
+        # a mode without prefix caching is set back to none (vLLM, MambaModelConfig.verify_and_update_config)
+        assert ledger(qwen, vllm_version=version, mamba_cache_mode="align").state_bytes == off[qwen]
     assert ledger(qwen, vllm_version="0.28").state_bytes == 2 * off[qwen]
     assert ledger(nemotron).state_bytes == off[nemotron]
     assert ledger(qwen).state_bytes == ledger(qwen, mamba_cache_mode="align").state_bytes == 2 * off[qwen]

@@ -63,13 +63,14 @@ _VLLM = Names(
         "no_enable_prefix_caching": "enable_prefix_caching",
         "no_async_scheduling": "async_scheduling",
         "no_disable_hybrid_kv_cache_manager": "disable_hybrid_kv_cache_manager",
+        "no_enable_chunked_prefill": "enable_chunked_prefill",
         "no_enable_expert_parallel": "enable_expert_parallel",
         "no_enforce_eager": "enforce_eager",
     },
     idle=_idle("""
         all2all_backend api_server_count calculate_kv_scales chat_template compilation_config config_format cpu_offload_gb
         cudagraph_capture_sizes dcp_kv_cache_interleave_size device disable_custom_all_reduce disable_log_requests disable_log_stats
-        distributed_executor_backend download_dir enable_auto_tool_choice enable_chunked_prefill enable_eplb enable_log_requests
+        distributed_executor_backend download_dir enable_auto_tool_choice enable_eplb enable_log_requests
         enable_reasoning generation_config host kv_offloading_backend kv_offloading_size kv_sharing_fast_prefill language_model_only
         limit_mm_per_prompt load_format mm_encoder_tp_mode mm_processor_cache_gb model moe_backend num_gpu_blocks
         num_lookahead_slots optimization_level override_generation_config port prefix_caching_hash_algo quantization

@@ -24,7 +24,7 @@ from fitcheck.fit.engines.vllm_compressed import compressed_caches
 from fitcheck.fit.engines.vllm_groups import Group, make_groups
 from fitcheck.fit.engines.vllm_layers import attention_caches, main_block
 from fitcheck.fit.engines.vllm_profile import profile_terms
-from fitcheck.fit.engines.vllm_settings import PURE, Asked, read_settings
+from fitcheck.fit.engines.vllm_settings import Asked, read_settings
 from fitcheck.fit.engines.vllm_state import (
     aligned_block,
     block_unit,
@@ -33,6 +33,7 @@ from fitcheck.fit.engines.vllm_state import (
     state_caches,
     tail_rings,
 )
+from fitcheck.fit.engines.vllm_versions import PURE
 
 _SHARING = ("gemma3n", "gemma4", "gemma4_unified")
 """Families whose last layers read the caches of earlier ones. Asked, vLLM 0.33 refuses Gemma 4 E2B on two pipeline stages, whose sharing

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.engines.vllm_caches import Cache, blocks_per_request
-from fitcheck.fit.engines.vllm_settings import Asked, Packing
+from fitcheck.fit.engines.vllm_settings import Asked
+from fitcheck.fit.engines.vllm_versions import Packing
 
 
 class Group(NamedTuple):

@@ -1,4 +1,4 @@
-"""vLLM's settings with its defaults filled in, and the rules that changed from version to version.
+"""vLLM's settings with its defaults filled in.
 
 Sources (sdists from PyPI): vLLM 0.20.2 and 0.21.0 to 0.33.0.
 """
@@ -11,65 +11,9 @@ from fitcheck.errors import UnknownFact, UsageError
 from fitcheck.fit.engines.base import Settings, reject_unknown
 from fitcheck.fit.engines.vllm_profile import Batch, counts_graphs, sorts_vocabulary
 from fitcheck.fit.engines.vllm_speculation import Speculation, speculation
+from fitcheck.fit.engines.vllm_versions import UNNAMED, Rules, rules_of
 
 MambaMode = Literal["none", "align", "all"]
-Packing = Literal["tuples", "slots", "dense"]
-
-
-class Rules(NamedTuple):
-    """What a version of vLLM does where versions differ.
-
-    `batches` are the batches in flight that a window must outlive (`VllmConfig.max_in_flight_tokens`, from 0.26 on: two with
-    asynchronous scheduling, which is the default). `cached`: flavours of recurrent state that take part in prefix caching unless told
-    otherwise (`EngineArgs._set_default_chunked_prefill_and_prefix_caching_args`: no hybrid up to 0.27, where 0.26 and 0.27 support it
-    and say "keep it opt-in for now"; all from 0.28 on, pull request 50991). `cached_whole`: those that keep a state for every block,
-    not two, where it is on (`MambaModelConfig.verify_and_update_config` up to 0.27: "all if supports_mamba_prefix_caching else
-    align"). `checkpoints`: flavours and families with one block more for a checkpoint inside a prefill
-    (`MambaSpec.num_prefill_checkpoint_blocks`, which layer classes set: `MambaMixer2`, `QwenGatedDeltaNetAttention`, and the KDA of
-    Kimi K3 and GLM-5.3-Flash, while that of Kimi Linear and of Ling 3 does not). `balanced`: whether only layers with as many pages of
-    each size fix a group's number of layers (`_get_packed_kv_cache_groups`, `_get_kv_cache_groups_uniform_groups` before; 0.29 and 0.30
-    have the first too, which makes the same groups of V4, while V4.1's forks named so have the older ones). `packing`: how V4's unlike
-    pages share a block (`vllm_groups`). `whole`: flavours that can keep a state for every block beside attention (the classes that
-    are `SupportsMambaPrefixCaching`); others fall back to two. `chunked`: whether blocks are then multiples of the prefill kernels'
-    chunk. `latent_unit`: what the block of a hybrid with MLA is a multiple of, since its decode kernels want 128 / kernel block blocks
-    together (both `Platform._align_hybrid_block_size`). `untold`: families whose layers are not handed the cache's settings and keep the
-    model's dtype whatever is asked (`mimo_v2.py` up to 0.31).
-    """
-
-    batches: int
-    cached: tuple[str, ...]
-    cached_whole: tuple[str, ...]
-    checkpoints: tuple[str, ...]
-    balanced: bool
-    packing: Packing
-    whole: tuple[str, ...] = ("mamba1", "mamba2")
-    chunked: bool = True
-    latent_unit: int = 128
-    untold: tuple[str, ...] = ()
-
-
-_MAMBA = PURE = ("mamba1", "mamba2")
-_DELTA = ("gdn", "kda", "lightning", "shortconv", "")
-_ALL = (*_MAMBA, *_DELTA)
-"""`PURE`: the flavours that keep a state for every block in models of nothing else, in every version."""
-_MIMO = ("mimo_v2", "mimo_v2_flash")
-_QWEN = ("qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen4_exp")
-
-VERSIONS: tuple[tuple[tuple[int, int], Rules], ...] = (
-    ((0, 33), Rules(2, _ALL, (), ("mamba2", "kimi_k3", "glm5_next", *_QWEN), True, "dense", whole=(), chunked=False)),
-    ((0, 32), Rules(2, _ALL, (), ("mamba2", "kimi_k3", "glm5_next"), True, "dense", chunked=False)),
-    ((0, 31), Rules(2, _ALL, (), ("kimi_k3",), True, "dense", untold=_MIMO)),
-    ((0, 28), Rules(2, _ALL, (), (), False, "dense", untold=_MIMO)),
-    ((0, 27), Rules(2, (), _MAMBA, (), False, "dense", untold=_MIMO)),
-    ((0, 26), Rules(2, (), _MAMBA, (), False, "slots", latent_unit=1, untold=_MIMO)),
-    ((0, 23), Rules(1, (), _MAMBA, (), False, "slots", latent_unit=1, untold=_MIMO)),
-    ((0, 0), Rules(1, (), _MAMBA, (), False, "tuples", latent_unit=1, untold=_MIMO)),
-)
-"""The rules from a version on (`vllm_version`), newest first."""
-
-UNNAMED = Rules(2, _DELTA, (), (), True, "dense", untold=_MIMO)
-"""The rules where no version is named: those of 0.31, the newest whose logs are at hand, but that Mamba-1 and -2 are taken not to cache
-prefixes: no log of theirs does, and versions disagree on what it takes. The other flavours take the same in all, and half of the logs."""
 
 MAX_NUM_BATCHED_TOKENS = 8192
 """`EngineArgs.get_batch_defaults`: 8,192 for the server on cards of 70 GiB or more and offline on smaller ones; the server on smaller
@@ -98,8 +42,9 @@ _STATE_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "torch.float32": 4, "
 
 NAMES = {
     "async_scheduling", "attention_backend", "block_size", "compute_capability", "disable_hybrid_kv_cache_manager",
-    "disable_sliding_window", "dtype", "enable_expert_parallel", "enable_prefix_caching", "enforce_eager", "gpu_memory_utilization",
-    "indexer_kv_dtype", "kv_cache_dtype", "kv_cache_memory_bytes", "mamba_cache_dtype", "mamba_cache_mode", "mamba_ssm_cache_dtype",
+    "disable_sliding_window", "dtype", "enable_chunked_prefill", "enable_expert_parallel", "enable_prefix_caching", "enforce_eager",
+    "gpu_memory_utilization", "indexer_kv_dtype", "kv_cache_dtype", "kv_cache_memory_bytes", "mamba_cache_dtype",
+    "mamba_cache_mode", "mamba_ssm_cache_dtype",
     "max_model_len", "max_num_batched_tokens", "max_num_seqs", "method", "num_gpu_blocks_override", "num_speculative_tokens",
     "speculative_config", "swa_block_size", "vllm_version",
 }  # fmt: skip
@@ -149,14 +94,16 @@ class Asked(NamedTuple):
         return None if self.capability is None else self.capability // 10
 
     def mode(self, flavour: str) -> MambaMode:
-        """How the state of a flavour is cached (`MambaModelConfig.verify_and_update_config`)."""
-        cached = flavour in self.rules.cached if self.prefix_caching is None else self.prefix_caching
-        if self.prefix_caching is False or self.mamba_mode == "none":
+        """How the state of a flavour is cached (`MambaModelConfig.verify_and_update_config`).
+
+        A mode alone does not turn prefix caching on where a version has it off; without a version it says that it is on.
+        """
+        told = self.mamba_mode is not None and self.rules is UNNAMED
+        cached = (told or flavour in self.rules.cached) if self.prefix_caching is None else self.prefix_caching
+        if not cached or self.mamba_mode == "none":
             return "none"
         if self.mamba_mode is not None:
             return "all" if self.mamba_mode == "all" and flavour in self.rules.whole else "align"
-        if not cached:
-            return "none"
         return "all" if flavour in self.rules.cached_whole else "align"
 
 
@@ -164,7 +111,7 @@ def read_settings(settings: Settings) -> Asked:
     """Settings with defaults. Raises `UsageError` for names and values that vLLM does not have."""
     named = settings.named
     reject_unknown(named, NAMES, "vllm")
-    rules = _rules(named)
+    rules = rules_of(named)
     tokens = _count(named, "max_model_len", settings.context)
     capability = _capability(named)
     name = str(named.get("kv_cache_dtype") or settings.kv_dtype.name)
@@ -202,9 +149,12 @@ def read_settings(settings: Settings) -> Asked:
 def _batch(named: dict[str, Any], tokens: int, settings: Settings, capability: int | None, drafts: Speculation) -> Batch:
     """The batch that one step takes at most.
 
-    A default is at most `max_num_seqs` sequences of the longest length (`_set_default_max_num_seqs_and_batched_tokens_args`).
+    A default is at most `max_num_seqs` sequences of the longest length, and without chunked prefill no less than one such sequence
+    (`_set_default_max_num_seqs_and_batched_tokens_args`).
     """
     default = 2048 if capability == GB10 else MAX_NUM_BATCHED_TOKENS
+    if not _flag(named, "enable_chunked_prefill", default=True):
+        default = max(default, tokens)
     rows = _count(named, "max_num_seqs", 256 if capability == GB10 else MAX_NUM_SEQS)
     batched = _count(named, "max_num_batched_tokens", min(default, rows * tokens))
     return Batch(
@@ -225,17 +175,6 @@ def _in_flight(named: dict[str, Any], batched: int, pp: int, rules: Rules, *, ov
     if rules.batches == 1:
         return batched
     return batched * (pp + 1 if overlapped else pp)
-
-
-def _rules(named: dict[str, Any]) -> Rules:
-    if named.get("vllm_version") is None:
-        return UNNAMED
-    text = str(named["vllm_version"]).lstrip("v")
-    parts = text.split(".")
-    if len(parts) < 2 or not all(part.isdigit() for part in parts[:2]):
-        raise UsageError(f"vllm_version {text!r} is not a version", hint="such as 0.33")
-    version = (int(parts[0]), int(parts[1]))
-    return next(rules for since, rules in VERSIONS if version >= since)
 
 
 def _dtype(name: str) -> str:

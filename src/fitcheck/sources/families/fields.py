@@ -49,7 +49,7 @@ class Fields:
                 return self.values[name]
         for name in names:
             if name in self.defaults and name not in self.values:
-                note = f"{name} = {self.defaults[name]}, the class default"
+                note = f"{name} = {self.defaults[name]}, which the file does not state"
                 if note not in self.assumed:
                     self.assumed.append(note)
                 return self.defaults[name]

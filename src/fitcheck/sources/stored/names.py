@@ -48,7 +48,7 @@ TABLE: tuple[tuple[str, Part], ...] = (
     (r"(?:^|\.)(?:lm_head|embed_out|hc_head\w*|output_hc_\w+)(?:\.|$)|^(?:model\.)?(?:output|head)\.", Part.HEAD),
     (r"^rope_f", Part.ATTENTION),
     (r"hc_(?:attn|ffn)|latent_proj|ffn_latent_|"
-     r"\.(?:q_a_proj|kv_a_proj\w*|attn_q_a|attn_kv_a_mqa|attn_kv|attn_compressor\w*|indexer)\.|"
+     r"\.(?:q_a_proj|kv_a_proj\w*|attn_q_a|attn_kv_a_mqa|attn_kv|attn_compressor\w*|indexer(?!\.q_proj))\.|"
      r"attn\.(?:wq_a|wkv(?:_a\w*)?|compressor)\.|(?:^|\.)attention\.(?:wq_a|wkv_a\w*)\.", Part.LATENT),
     (r"(?:self_attn|cross_attn|attn|attention|self_attention|linear_attn|delta_net|mamba|ssm|mixer|temporal_block|time_mix|rwkv|conv|shortconv|"
      r"indexer|compressor)(?:\.|_|\d|$)|\.(?:wq|wk|wv|wo|q_proj|k_proj|v_proj|o_proj)\.", Part.ATTENTION),

@@ -63,7 +63,8 @@ _COMPONENTS = {
 }
 
 
-_LATENT = re.compile(r"attn_(?:q_a|kv|kv_a_mqa|compressor_\w+)$|indexer\.|hc_|ffn_latent_")
+_LATENT = re.compile(r"attn_(?:q_a|kv|kv_a_mqa|compressor_\w+)$|indexer\.(?!q_proj)|hc_|ffn_latent_")
+"""MiniMax M3's index has queries for each group of KV heads, which its ranks divide; its one key is whole (vLLM `minimax_m3`)."""
 
 
 @frozen
